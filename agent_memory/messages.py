@@ -1,0 +1,293 @@
+"""
+Messages are values: no id, no time, no place in a table.
+
+A *turn* is what one user message led to: the message and its *steps*. A *step*
+is one round trip to a provider and keeps what came back in the order in which
+it came; a tool call carries its own result, so the two can never be parted.
+Equality of values is the test of every round trip.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+Role = Literal["system", "developer", "user", "assistant", "tool"]
+Status = Literal["completed", "paused", "failed"]
+FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
+
+INTERRUPTED = "This call was interrupted: it may or may not have run."
+
+
+def _json(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+class Value(BaseModel):
+    """A frozen value that refuses fields it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class TextPart(Value):
+    """Text that somebody wrote or a model answered."""
+
+    type: Literal["text"] = "text"
+    text: str
+    provider_options: dict[str, JsonValue] = {}
+    provider_metadata: dict[str, JsonValue] = {}
+
+
+class RefusalPart(Value):
+    """What a model said instead of answering."""
+
+    type: Literal["refusal"] = "refusal"
+    text: str
+
+
+class FilePart(Value):
+    """
+    A file: its ``data``, or where the provider finds it (``url``, ``file_id``).
+
+    ``media_type`` is that of the content, such as ``image/png``.
+    """
+
+    data: bytes | None = None
+    url: str | None = None
+    file_id: str | None = None
+    media_type: str = ""
+    file_name: str = ""
+    provider_options: dict[str, JsonValue] = {}
+
+
+class ImagePart(FilePart):
+    """A picture."""
+
+    type: Literal["image"] = "image"
+
+
+class DocumentPart(FilePart):
+    """A document, such as a PDF."""
+
+    type: Literal["document"] = "document"
+
+
+Part = Annotated[TextPart | RefusalPart | ImagePart | DocumentPart, Field(discriminator="type")]
+
+
+class ToolResult(Value):
+    """
+    What a tool returned: any JSON value.
+
+    ``failed``: it raised, and ``value`` is a text that a model may read.
+    ``denied``: a person did not allow the call.
+    """
+
+    value: JsonValue = None
+    failed: bool = False
+    denied: bool = False
+
+    @property
+    def text(self) -> str:
+        """The result as a model is told it: text as it is, the rest as JSON."""
+        return self.value if isinstance(self.value, str) else _json(self.value)
+
+
+class ToolCall(Value):
+    """
+    A call that a model asked for, with its result once there is one.
+
+    ``raw_arguments`` holds what the model wrote where that was no JSON object;
+    ``arguments`` is empty then.
+    """
+
+    type: Literal["tool_call"] = "tool_call"
+    id: str
+    name: str
+    arguments: dict[str, JsonValue] = {}
+    raw_arguments: str | None = None
+    approval_reason: str | None = None
+    result: ToolResult | None = None
+    provider_metadata: dict[str, JsonValue] = {}
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as JSON text, or as the model wrote them where they were none."""
+        return self.raw_arguments if self.raw_arguments is not None else _json(self.arguments)
+
+
+class ProviderToolCall(Value):
+    """A call that the provider ran itself (web search, code interpreter), as it came."""
+
+    type: Literal["provider_tool_call"] = "provider_tool_call"
+    name: str
+    data: dict[str, JsonValue] = {}
+
+
+class Reasoning(Value):
+    """A readable summary of how a model came to its answer; never sent back."""
+
+    type: Literal["reasoning"] = "reasoning"
+    text: str = ""
+
+
+StepItem = Annotated[
+    TextPart | RefusalPart | Reasoning | ToolCall | ProviderToolCall, Field(discriminator="type")
+]
+
+
+class Usage(Value):
+    """Tokens, as the provider counted them; ``cached`` is part of input, ``reasoning`` of output."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+class Replay(Value):
+    """Opaque blocks that one provider and model want back as they were, within a turn."""
+
+    provider: str
+    model: str
+    blocks: tuple[dict[str, JsonValue], ...] = ()
+
+
+class Step(Value):
+    """One round trip to a provider."""
+
+    items: tuple[StepItem, ...] = ()
+    finish_reason: FinishReason = "stop"
+    usage: Usage = Usage()
+    provider: str = ""
+    model: str = ""
+    replay: Replay | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(item.text for item in self.items if isinstance(item, TextPart))
+
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(item for item in self.items if isinstance(item, ToolCall))
+
+    def provider_tool_calls(self) -> tuple[ProviderToolCall, ...]:
+        return tuple(item for item in self.items if isinstance(item, ProviderToolCall))
+
+    def with_results(self, results: dict[int, ToolResult]) -> Step:
+        """Return a copy with results on the calls, by their index among the calls."""
+        items, index = [], -1
+        for item in self.items:
+            if isinstance(item, ToolCall):
+                index += 1
+                if index in results:
+                    item = item.model_copy(update={"result": results[index]})
+            items.append(item)
+        return self.model_copy(update={"items": tuple(items)})
+
+
+class Message(Value):
+    """
+    One message, as a provider is sent it or a person wrote it.
+
+    ``Message("user", "Hello")`` or ``Message(content=[TextPart(text="Hello")])``:
+    ``content`` is text or parts. Only assistant messages carry ``tool_calls``,
+    only tool messages a ``tool_call_id``.
+    """
+
+    role: Role
+    content: tuple[Part, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+    def __init__(self, role: Role = "user", content: Any = (), **fields: Any) -> None:
+        if isinstance(content, str):
+            content = (TextPart(text=content),)
+        super().__init__(**{"role": role, "content": content, **fields})
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+
+class TurnError(Value):
+    """What a failed turn died of: never the text of an exception, which may hold secrets."""
+
+    code: str
+    status: int | None = None
+    request_id: str | None = None
+
+
+class Turn(Value):
+    """
+    A user message and the steps that answered it.
+
+    ``title_usage`` is what drafting the conversation's title took beside it.
+    """
+
+    user: Message
+    steps: tuple[Step, ...] = ()
+    status: Status = "completed"
+    error: TurnError | None = None
+    title_usage: Usage = Usage()
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all steps together."""
+        return sum((step.usage for step in self.steps), Usage())
+
+    @property
+    def text(self) -> str:
+        """The text of the last step."""
+        return self.steps[-1].text if self.steps else ""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The turn as a provider is sent it: user, assistant, tool, assistant..."""
+        return (self.user, *self.answer())
+
+    def answer(self) -> Iterator[Message]:
+        """
+        Yield the messages that follow the user's.
+
+        A call without a result is left out of a completed turn; in a failed one
+        it is told as interrupted, since it may have run.
+        """
+        for step in self.steps:
+            yield from step_messages(step, interrupted=self.status == "failed")
+
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for step in self.steps for call in step.tool_calls())
+
+    def provider_tool_calls(self) -> tuple[ProviderToolCall, ...]:
+        return tuple(call for step in self.steps for call in step.provider_tool_calls())
+
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        return tuple(call.result for call in self.tool_calls() if call.result is not None)
+
+
+def step_messages(step: Step, *, interrupted: bool) -> Iterator[Message]:
+    """Yield a step as an assistant message, then one tool message a result."""
+    calls = [
+        call.model_copy(update={"result": ToolResult(value=INTERRUPTED, failed=True)})
+        if call.result is None
+        else call
+        for call in step.tool_calls()
+        if interrupted or call.result is not None
+    ]
+    content = tuple(item for item in step.items if isinstance(item, TextPart | RefusalPart))
+    if content or calls:
+        yield Message("assistant", content, tool_calls=tuple(calls))
+    for call in calls:
+        assert call.result is not None
+        yield Message("tool", call.result.text, tool_call_id=call.id)

@@ -1,0 +1,65 @@
+"""Whose conversation it is: a type and a key, nothing more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agent_memory.exceptions import InvalidParticipant
+
+
+@dataclass(frozen=True, slots=True)
+class Participant:
+    """
+    The owner of a conversation, or who spoke.
+
+    ``type`` is the concrete model's ``app_label.model``, ``key`` the text of
+    its primary key (1 to 255 characters), so user 1 and team 1 are two.
+    """
+
+    type: str
+    key: str
+
+    def __post_init__(self) -> None:
+        for name, value in (("type", self.type), ("key", self.key)):
+            if not isinstance(value, str) or not 1 <= len(value) <= 255:
+                raise InvalidParticipant(
+                    f"A participant's {name} is text of 1 to 255 characters, not {value!r:.80}."
+                )
+            if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+                raise InvalidParticipant(
+                    f"A participant's {name} may hold neither NUL nor lone surrogates."
+                )
+
+    @classmethod
+    def of(cls, obj: Any) -> Participant | None:
+        """
+        Return the participant that a saved model instance stands for.
+
+        ``None`` and a ready ``Participant`` are returned as they are. Raises
+        ``InvalidParticipant`` for anything else.
+        """
+        if obj is None or isinstance(obj, cls):
+            return obj
+        meta = getattr(obj, "_meta", None)
+        if meta is None or isinstance(obj, type):
+            raise InvalidParticipant(_refusal(obj))
+        if obj._state.adding or obj.pk is None:
+            raise InvalidParticipant(
+                f"This {meta.object_name} is not saved, so it has no key to remember it by: "
+                "save it first."
+            )
+        concrete = meta.concrete_model._meta
+        return cls(concrete.label_lower, str(concrete.pk.to_python(obj.pk)))
+
+
+def _refusal(obj: Any) -> str:
+    if getattr(obj, "is_anonymous", False):
+        return (
+            "AnonymousUser has no key to remember it by: use for_participant(None) and keep "
+            "the conversation id in the session."
+        )
+    return (
+        f"{type(obj).__name__} cannot own a conversation: pass a saved model instance, "
+        'Participant("app_label.model", "key"), or None.'
+    )

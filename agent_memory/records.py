@@ -1,0 +1,191 @@
+"""What goes in and out of a store beside messages: ids, times, pages, reservations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from agent_memory.exceptions import InvalidConversationId
+from agent_memory.messages import (
+    Part,
+    ProviderToolCall,
+    Role,
+    Status,
+    Step,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from agent_memory.participants import Participant
+
+if sys.version_info >= (3, 14):
+    from uuid import uuid7
+else:
+    from uuid_utils import uuid7
+
+TitleSource = Literal["", "prompt", "draft", "person"]
+
+MAX_ID_LENGTH = 255
+NO_USAGE = Usage()
+
+
+def check_conversation_id(conversation_id: object) -> str:
+    """
+    Return a conversation id that every store can hold, compared byte for byte.
+
+    Raises ``InvalidConversationId`` for anything but text of 1 to 255
+    characters without NUL and lone surrogates.
+    """
+    if not isinstance(conversation_id, str):
+        raise InvalidConversationId(
+            f"A conversation id is text, not {type(conversation_id).__name__}."
+        )
+    if not 1 <= len(conversation_id) <= MAX_ID_LENGTH:
+        raise InvalidConversationId(
+            f"A conversation id has 1 to {MAX_ID_LENGTH} characters, not {len(conversation_id)}."
+        )
+    if "\0" in conversation_id or any("\ud800" <= char <= "\udfff" for char in conversation_id):
+        raise InvalidConversationId("A conversation id holds neither NUL nor lone surrogates.")
+    return conversation_id
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """
+    What a turn says of its conversation when it is appended.
+
+    ``participant`` is who spoke, and the owner of a conversation that is new;
+    ``agent`` is the label of who answered. A title is taken only while the
+    conversation has none.
+    """
+
+    id: str
+    participant: Participant | None = None
+    agent: str = ""
+    title: str = ""
+    title_source: TitleSource = ""
+
+    def __post_init__(self) -> None:
+        check_conversation_id(self.id)
+
+    @classmethod
+    def of(cls, conversation: Heading | str) -> Heading:
+        """Return a heading, made of a bare id where it is one."""
+        return conversation if isinstance(conversation, cls) else cls(conversation)  # type: ignore[arg-type]
+
+
+@dataclass(slots=True)
+class Reservation:
+    """
+    The right to write the next turn of one conversation.
+
+    ``turn_id`` is the token. ``new``: the conversation has no row yet, its
+    append creates it. ``placeholder``: it has a hidden row that failure
+    removes. The other fields tell the conversation as it was when reserved;
+    a database that cannot return them from the reserving statement fills them
+    in with the first ``load()`` under this reservation.
+    """
+
+    conversation_id: str
+    turn_id: str
+    new: bool = False
+    placeholder: bool = False
+    next_position: int | None = None
+    participant: Participant | None = None
+    title_source: TitleSource = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """Where a turn was written."""
+
+    conversation_id: str
+    turn_id: str
+    user_message_id: str
+    assistant_message_id: str
+    created: bool
+    """Whether this turn opened the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """
+    One message as it is read back.
+
+    ``content`` is readable text, ``parts`` what was really said; an assistant's
+    ``steps`` hold its tool calls with their results. ``participant`` is who
+    spoke, on user messages.
+    """
+
+    id: str
+    role: Role
+    content: str
+    created_at: datetime
+    position: int
+    parts: tuple[Part, ...] = ()
+    steps: tuple[Step, ...] = ()
+    usage: Usage = NO_USAGE
+    status: Status = "completed"
+    meta: dict[str, Any] = field(default_factory=dict)
+    attachments: tuple[Any, ...] = ()
+    agent: str = ""
+    participant: Participant | None = None
+
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for step in self.steps for call in step.tool_calls())
+
+    def provider_tool_calls(self) -> tuple[ProviderToolCall, ...]:
+        return tuple(call for step in self.steps for call in step.provider_tool_calls())
+
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        return tuple(call.result for call in self.tool_calls() if call.result is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConversation:
+    """A conversation as it is read back, without its messages."""
+
+    id: str
+    participant: Participant | None
+    agent: str
+    title: str
+    title_source: TitleSource
+    opened_at: datetime
+    last_activity: datetime
+    turns: int
+    usage: Usage = NO_USAGE
+
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """Some items, newest first, and the cursor of the next page or ``None``."""
+
+    items: tuple[Item, ...]
+    next_cursor: str | None = None
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @classmethod
+    def of(cls, items: list[Item], per_page: int, cursor: Callable[[Item], str]) -> Page[Item]:
+        """Make a page of up to ``per_page + 1`` items read; the one over tells of a next page."""
+        shown = tuple(items[:per_page])
+        return cls(shown, cursor(shown[-1]) if len(items) > per_page else None)
+
+
+MessagePage = Page[StoredMessage]
+ConversationPage = Page[StoredConversation]
+
+
+def new_id() -> str:
+    """Return a fresh UUIDv7 as text, for a conversation or a turn."""
+    return str(uuid7())
