@@ -326,8 +326,7 @@ async def astream(flow: Flow[R], *, result: Callable[[R], None]) -> AsyncGenerat
             raise
         raise left from None
     finally:
-        for handle in handles:
-            await handle.stop()
+        await asyncio.gather(*(handle.stop() for handle in handles))
 
 
 async def arun(flow: Flow[R]) -> R:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Generic, Literal, TypeVar
 
 from agent_memory.exceptions import InvalidConversationId
@@ -28,7 +29,8 @@ else:
 
 TitleSource = Literal["", "prompt", "draft", "person"]
 
-MAX_ID_LENGTH = 255
+MAX_LENGTH = 255
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 NO_USAGE = Usage()
 
 
@@ -39,17 +41,29 @@ def check_conversation_id(conversation_id: object) -> str:
     Raises ``InvalidConversationId`` for anything but text of 1 to 255
     characters without NUL and lone surrogates.
     """
-    if not isinstance(conversation_id, str):
-        raise InvalidConversationId(
-            f"A conversation id is text, not {type(conversation_id).__name__}."
-        )
-    if not 1 <= len(conversation_id) <= MAX_ID_LENGTH:
-        raise InvalidConversationId(
-            f"A conversation id has 1 to {MAX_ID_LENGTH} characters, not {len(conversation_id)}."
-        )
-    if "\0" in conversation_id or any("\ud800" <= char <= "\udfff" for char in conversation_id):
-        raise InvalidConversationId("A conversation id holds neither NUL nor lone surrogates.")
-    return conversation_id
+    if conversation_id == "":
+        raise InvalidConversationId("A conversation id cannot be empty; None starts afresh.")
+    return _check_text("A conversation id", conversation_id, InvalidConversationId)
+
+
+def readable(text: str) -> str:
+    """Return a copy of text that every database holds: no NUL, no lone surrogates."""
+    return UNSTORABLE.sub("\ufffd", text)
+
+
+def check_title(title: object) -> str:
+    """Return a title that every store can hold; raises ``ValueError`` for anything else."""
+    return _check_text("A title", title)
+
+
+def _check_text(what: str, text: object, error: type[Exception] = ValueError) -> str:
+    if not isinstance(text, str):
+        raise error(f"{what} is text, not {type(text).__name__}.")
+    if len(text) > MAX_LENGTH:
+        raise error(f"{what} has at most {MAX_LENGTH} characters, not {len(text)}.")
+    if UNSTORABLE.search(text):
+        raise error(f"{what} holds neither NUL nor lone surrogates.")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +84,8 @@ class Heading:
 
     def __post_init__(self) -> None:
         check_conversation_id(self.id)
+        check_title(self.title)
+        _check_text("An agent's label", self.agent)
 
     @classmethod
     def of(cls, conversation: Heading | str) -> Heading:
@@ -96,6 +112,7 @@ class Reservation:
     next_position: int | None = None
     participant: Participant | None = None
     title_source: TitleSource = ""
+    begun_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,369 @@
+"""
+An agent answers. It knows a provider and nothing of memory.
+
+``Agent.turn`` is the path of every prompt: *recall, generate, remember*. It is
+written once, as a flow of effects, and run by one of four drivers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from asgiref.sync import sync_to_async
+from django.core.exceptions import SynchronousOnlyOperation
+
+from agent_memory import conf, flow
+from agent_memory.calls import Call, user_message
+from agent_memory.exceptions import (
+    HistoryConflict,
+    InvalidProvider,
+    ProviderError,
+    ProviderUnavailable,
+)
+from agent_memory.flow import END, Do, Emit, Flow, Start, Take, Wait
+from agent_memory.history import check_keep_last_turns, window
+from agent_memory.messages import Message, Step, ToolResult, Turn, TurnError
+from agent_memory.providers import Provider, ProviderReply, ProviderRequest, get_provider
+from agent_memory.responses import (
+    Finished,
+    Response,
+    Started,
+    StepFinished,
+    ToolFinished,
+    ToolStarted,
+)
+from agent_memory.streams import AgentStream, AsyncAgentStream
+from agent_memory.tools import Tool, missing_tool, tools_by_name
+
+
+@dataclass(slots=True)
+class Recalled:
+    """What a turn begins with: the history, and where it comes from."""
+
+    messages: tuple[Message, ...] = ()
+    conversation_id: str | None = None
+    patience: float | None = None
+    """How many seconds to wait for a provider before ``hold()`` is called again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a turn ended: answered, or failed with an error that the caller is to get."""
+
+    turn: Turn
+    error: BaseException | None = None
+
+
+class Agent:
+    """
+    Answers prompts; subclass it and set its attributes.
+
+    Each attribute may also be given to the constructor. ``tools`` are
+    functions or ``Tool`` objects. ``max_steps`` is how many requests one turn
+    may make; the calls of the last one are not run. ``label`` is the name under
+    which conversations are filed, by default module and class.
+    """
+
+    instructions: str = ""
+    provider: Provider | str | None = None
+    model: str | None = None
+    tools: Sequence[Tool | Callable[..., Any]] = ()
+    max_steps: int = 20
+    label: str = ""
+
+    attributes: ClassVar[tuple[str, ...]] = (
+        "instructions",
+        "provider",
+        "model",
+        "tools",
+        "max_steps",
+        "label",
+    )
+
+    _given_messages: tuple[Message, ...] | None = None
+
+    def __init__(self, **attributes: Any) -> None:
+        for name, value in attributes.items():
+            if name not in self.attributes:
+                raise TypeError(
+                    f"{type(self).__name__} has no attribute {name!r} to set; it has "
+                    f"{', '.join(self.attributes)}."
+                )
+            setattr(self, name, value)
+
+    # Hooks.
+
+    def get_instructions(self) -> str:
+        """Return the instructions of this prompt; override it to compute them."""
+        return self.instructions
+
+    def get_tools(self) -> Sequence[Tool | Callable[..., Any]]:
+        """Return the tools of this prompt; override it to compute them."""
+        return self.tools
+
+    def get_label(self) -> str:
+        """Return the name under which conversations with this agent are filed."""
+        return self.label or f"{type(self).__module__}.{type(self).__qualname__}"
+
+    def messages(self) -> Iterable[Message]:
+        """Return a history of your own, oldest first; override it to keep history yourself."""
+        return ()
+
+    async def amessages(self) -> Iterable[Message]:
+        """See messages()."""
+        return await sync_to_async(lambda: tuple(self.messages()))()
+
+    def with_messages(self, messages: Iterable[Message]) -> Self:
+        """
+        Return a copy that is sent this history, which is never stored.
+
+        Raises ``HistoryConflict`` on an agent that has a history already.
+        """
+        if self._has_own_messages():
+            raise HistoryConflict(
+                f"{type(self).__name__} defines messages(): pick one source of history."
+            )
+        given = tuple(messages)
+        for message in given:
+            if not isinstance(message, Message):
+                raise TypeError(f"A history is made of Message objects, not {message!r:.80}.")
+        return self._copy(_given_messages=given)
+
+    # The four ways to ask.
+
+    def prompt(
+        self,
+        message: str | Message,
+        *,
+        conversation_id: str | None = None,
+        keep_last_turns: int | None = None,
+        model: str | None = None,
+    ) -> Response:
+        """
+        Ask, and return the answer once it is complete and saved.
+
+        ``message`` is text or a user ``Message``. The other arguments go before
+        the agent's attributes and the settings. Raises ``ValueError`` for a
+        message that cannot be asked, ``ProviderError`` when no answer came, and
+        what ``RemembersConversations`` names.
+        """
+        _refuse_running_loop("prompt", "aprompt")
+        return flow.run(self.turn(self._call(message, conversation_id, keep_last_turns, model)))
+
+    async def aprompt(
+        self,
+        message: str | Message,
+        *,
+        conversation_id: str | None = None,
+        keep_last_turns: int | None = None,
+        model: str | None = None,
+    ) -> Response:
+        """See prompt()."""
+        call = self._call(message, conversation_id, keep_last_turns, model)
+        return await flow.arun(self.turn(call))
+
+    def stream(
+        self,
+        message: str | Message,
+        *,
+        conversation_id: str | None = None,
+        keep_last_turns: int | None = None,
+        model: str | None = None,
+    ) -> AgentStream:
+        """
+        Ask, and return an iterator of events that ends with ``Finished``.
+
+        Nothing runs before it is iterated, or entered with ``with``.
+        """
+        _refuse_running_loop("stream", "astream")
+        call = self._call(message, conversation_id, keep_last_turns, model, streamed=True)
+        return AgentStream(flow.stream(self.turn(call)))
+
+    def astream(
+        self,
+        message: str | Message,
+        *,
+        conversation_id: str | None = None,
+        keep_last_turns: int | None = None,
+        model: str | None = None,
+    ) -> AsyncAgentStream:
+        """See stream()."""
+        call = self._call(message, conversation_id, keep_last_turns, model, streamed=True)
+        return AsyncAgentStream(flow.astream(self.turn(call), result=lambda _: None))
+
+    # The path of a turn.
+
+    def turn(self, call: Call) -> Flow[Response]:
+        """Recall, generate, remember."""
+        recalled = yield from self.recall(call)
+        outcome = yield from self.generate(recalled, call)
+        response = yield from self.remember(recalled, outcome)
+        yield Emit(Finished(response))
+        return response
+
+    def recall(self, call: Call) -> Flow[Recalled]:
+        """Return the history that this prompt is sent with."""
+        if call.conversation_id is not None:
+            raise HistoryConflict(
+                f"{type(self).__name__} keeps no conversations here, so it cannot go on with "
+                "one: mix in RemembersConversations, or drop conversation_id."
+            )
+        messages = self._given_messages
+        if messages is None:
+            messages = tuple((yield Do(self.messages, self.amessages)))
+        return Recalled(window(messages, call.keep_last_turns or 0))
+
+    def generate(self, recalled: Recalled, call: Call) -> Flow[Outcome]:
+        """Ask the provider, run tools, ask again; whatever happens, return the outcome."""
+        steps: list[Step] = []
+        try:
+            yield Emit(Started(recalled.conversation_id))
+            yield from self.prepare(recalled, call)
+            yield from self._generate_steps(recalled, call, steps)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            failed = Turn(
+                user=call.message, steps=tuple(steps), status="failed", error=_describe(error)
+            )
+            return Outcome(failed, error)
+        return Outcome(Turn(user=call.message, steps=tuple(steps)))
+
+    def prepare(self, recalled: Recalled, call: Call) -> Flow[None]:
+        """Begin what goes on beside the answer."""
+        yield from ()
+
+    def hold(self, recalled: Recalled, *, tool: Tool | None = None) -> Flow[None]:
+        """Keep what the turn holds, while a provider is waited for and before a tool runs."""
+        yield from ()
+
+    def remember(self, recalled: Recalled, outcome: Outcome) -> Flow[Response]:
+        """Return the response, or raise what the turn failed with."""
+        yield from ()
+        if outcome.error is not None:
+            raise outcome.error
+        return Response(outcome.turn)
+
+    def _generate_steps(self, recalled: Recalled, call: Call, steps: list[Step]) -> Flow[None]:
+        request = ProviderRequest(
+            model=call.model,
+            messages=(*recalled.messages, call.message),
+            instructions=self.get_instructions(),
+            tools=tuple(tool.spec for tool in call.tools.values()),
+        )
+        for number in range(1, self.max_steps + 1):
+            step = yield from self._ask(recalled, call, replace(request, steps=tuple(steps)))
+            steps.append(step)
+            yield Emit(StepFinished(step))
+            if step.finish_reason != "tool_calls" or number == self.max_steps:
+                return
+            yield from self._run_tools(recalled, call, steps)
+
+    def _ask(self, recalled: Recalled, call: Call, request: ProviderRequest) -> Flow[Step]:
+        provider = call.provider
+        if call.streamed:
+            asked = yield Start(provider.stream, provider.astream, (request,), streamed=True)
+        else:
+            asked = yield Start(provider.complete, provider.acomplete, (request,))
+        while True:
+            while not (yield Wait(asked, recalled.patience)):
+                yield from self.hold(recalled)
+            item = yield Take(asked)
+            if isinstance(item, ProviderReply):
+                return item.step
+            if item is END:
+                raise ProviderUnavailable("The provider's stream ended without an answer.")
+            yield Emit(item)
+            yield from self.hold(recalled)
+
+    def _run_tools(self, recalled: Recalled, call: Call, steps: list[Step]) -> Flow[None]:
+        step = steps[-1]
+        results: dict[int, ToolResult] = {}
+        for index, tool_call in enumerate(step.tool_calls()):
+            tool = call.tools.get(tool_call.name)
+            yield from self.hold(recalled, tool=tool)
+            yield Emit(ToolStarted(tool_call))
+            if tool is None:
+                results[index] = missing_tool(tool_call.name)
+            else:
+                results[index] = yield Do(tool.run, tool.arun, (tool_call,))
+            steps[-1] = step.with_results(results)
+            yield Emit(ToolFinished(steps[-1].tool_calls()[index]))
+
+    # Small things.
+
+    def _call(
+        self,
+        message: str | Message,
+        conversation_id: str | None,
+        keep_last_turns: int | None,
+        model: str | None,
+        *,
+        streamed: bool = False,
+    ) -> Call:
+        asked = user_message(message)
+        if keep_last_turns is not None:
+            check_keep_last_turns(keep_last_turns)
+        chosen = model or self.model or conf.setting("MODEL")
+        if not chosen:
+            raise InvalidProvider(
+                'No model is configured: set AGENT_MEMORY["MODEL"], the model of '
+                f"{type(self).__name__}, or pass model=..."
+            )
+        return Call(
+            asked,
+            get_provider(self.provider),
+            chosen,
+            tools_by_name(self.get_tools()),
+            streamed,
+            conversation_id,
+            keep_last_turns,
+        )
+
+    def _copy(self, **changes: Any) -> Self:
+        changed = copy.copy(self)
+        for name, value in changes.items():
+            setattr(changed, name, value)
+        return changed
+
+    def _has_own_messages(self) -> bool:
+        return type(self).messages is not Agent.messages or (
+            type(self).amessages is not Agent.amessages
+        )
+
+
+class AnonymousAgent(Agent):
+    """An agent made on the spot: ``AnonymousAgent(instructions, messages, tools)``."""
+
+    def __init__(
+        self,
+        instructions: str = "",
+        messages: Iterable[Message] = (),
+        tools: Sequence[Tool | Callable[..., Any]] = (),
+        **attributes: Any,
+    ) -> None:
+        super().__init__(instructions=instructions, tools=tools, **attributes)
+        if given := tuple(messages):
+            vars(self).update(vars(self.with_messages(given)))
+
+
+def _describe(error: BaseException) -> TurnError:
+    if isinstance(error, ProviderError):
+        return TurnError(
+            code=type(error).__name__, status=error.status, request_id=error.request_id
+        )
+    return TurnError(code=type(error).__name__)
+
+
+def _refuse_running_loop(name: str, twin: str) -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise SynchronousOnlyOperation(
+        f"{name}() would block the event loop that is running here: use {twin}() instead."
+    )

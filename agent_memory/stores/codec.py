@@ -1,0 +1,86 @@
+"""
+Values as JSON text and back.
+
+Written ASCII-escaped, so that every database holds what a ``str`` can hold;
+defaults are left out. Read leniently: fields of a newer version are ignored,
+a newer format number is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from agent_memory.exceptions import UnsupportedFormat
+from agent_memory.messages import Part, Step, Value
+
+FORMAT = 1
+
+_parts = TypeAdapter(list[tuple[Part, ...]])
+_steps = TypeAdapter(list[tuple[Step, ...]])
+
+
+def encode(value: Any) -> str:
+    """Return JSON text of JSON-able data."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def encode_items(items: Iterable[Value]) -> list[dict[str, Any]]:
+    """Return items of a union as data: their ``type`` and what is not a default."""
+    return [
+        {"type": item.type, **item.model_dump(exclude_defaults=True)}  # type: ignore[attr-defined]
+        for item in items
+    ]
+
+
+def encode_parts(parts: Sequence[Part]) -> str:
+    """Return the text of a message's parts."""
+    return encode(encode_items(parts))
+
+
+def encode_steps(steps: Sequence[Step]) -> str:
+    """Return the text of a turn's steps, without their replay blocks."""
+    return encode(
+        [
+            {
+                **step.model_dump(exclude_defaults=True, exclude={"items", "replay"}),
+                "items": encode_items(step.items),
+            }
+            for step in steps
+        ]
+    )
+
+
+def decode_parts(texts: Sequence[str]) -> list[tuple[Part, ...]]:
+    """Return the parts of many messages, decoded and validated at once."""
+    decoded: list[tuple[Part, ...]] = _decode(_parts, texts)
+    return decoded
+
+
+def decode_steps(texts: Sequence[str]) -> list[tuple[Step, ...]]:
+    """Return the steps of many turns, decoded and validated at once."""
+    decoded: list[tuple[Step, ...]] = _decode(_steps, texts)
+    return decoded
+
+
+def _decode(adapter: TypeAdapter[Any], texts: Sequence[str]) -> Any:
+    if not texts:
+        return []
+    try:
+        return adapter.validate_python(json.loads(f"[{','.join(texts)}]"), extra="ignore")
+    except ValidationError as error:
+        raise UnsupportedFormat(
+            f"A stored message cannot be read: {error.error_count()} values are not as expected."
+        ) from error
+
+
+def check_format(number: int) -> None:
+    """Raise ``UnsupportedFormat`` for rows of a version to come."""
+    if number > FORMAT:
+        raise UnsupportedFormat(
+            f"A stored message has format {number}; this version reads up to {FORMAT}. "
+            "Upgrade django-agent-memory."
+        )

@@ -1,0 +1,275 @@
+"""The named statements of a turn's hot path, and those that say why one did not match."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+from django.db import models
+from django.db.models import Case, F, FilteredRelation, Func, Q, Value, When
+from django.db.models.functions import Coalesce
+
+from agent_memory.models import (
+    Conversation,
+    ConversationAttachment,
+    ConversationMessage,
+    ToolApproval,
+    TurnJournal,
+)
+from agent_memory.stores.database.statements import Delete, Insert, Param, Select, Update
+
+Owner = Literal["anybody", "nobody", "participant"]
+
+TOTALS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+
+integer = models.BigIntegerField()
+
+
+class DatabaseMilliseconds(Func):
+    """Milliseconds since 1970 by the clock of the database node."""
+
+    arity = 0
+    output_field = models.BigIntegerField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return "CAST(ROUND((JULIANDAY('NOW') - 2440587.5) * 86400000) AS INTEGER)", []
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return "(EXTRACT(EPOCH FROM CLOCK_TIMESTAMP()) * 1000)::bigint", []
+
+    def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000", []
+
+
+def of(model: type[models.Model], name: str) -> Param:
+    """Return a parameter of the type of the field that it is named after."""
+    return Param(name, model._meta.get_field(name))  # type: ignore[arg-type]
+
+
+def mine() -> models.QuerySet[Conversation]:
+    """The conversation that a token holds."""
+    return Conversation.objects.filter(
+        id=of(Conversation, "id"), reservation=of(Conversation, "reservation")
+    )
+
+
+RESERVED = ("next_position", "participant_type_id", "participant_key", "title_source", "opened_at")
+
+
+@cache
+def reserve(owner: Owner, create: bool) -> Update:
+    """Take a free, expired or own reservation; give back ``RESERVED``."""
+
+    def build() -> Any:
+        free = Q(reserved_until__lte=DatabaseMilliseconds())
+        found = Conversation.objects.filter(
+            free | Q(reservation=of(Conversation, "reservation")),
+            id=of(Conversation, "id"),
+            paused_position__isnull=True,
+        )
+        if not create:
+            found = found.filter(opened_at__isnull=False)
+        if owner == "nobody":
+            found = found.filter(participant_type__isnull=True)
+        elif owner == "participant":
+            found = found.filter(
+                participant_type=Param("participant_type_id", integer),
+                participant_key=of(Conversation, "participant_key"),
+            )
+        changes = {
+            "reservation": of(Conversation, "reservation"),
+            "reserved_since": DatabaseMilliseconds(),
+            "reserved_until": DatabaseMilliseconds() + Param("milliseconds", integer),
+        }
+        return found, changes, RESERVED
+
+    return Update(build)
+
+
+placeholder = Insert(
+    lambda: (
+        Conversation,
+        1,
+        {
+            "reserved_since": DatabaseMilliseconds(),
+            "reserved_until": DatabaseMilliseconds() + Param("milliseconds", integer),
+        },
+    )
+)
+
+conversation = Insert(lambda: (Conversation, 1, {}))
+
+turn_rows = Insert(lambda: (ConversationMessage, 2, {}))
+
+obstacle = Select(
+    lambda: Conversation.objects.filter(id=of(Conversation, "id")).values_list(
+        "opened_at",
+        "participant_type_id",
+        "participant_key",
+        "paused_position",
+        "reserved_since",
+        "reserved_until",
+        DatabaseMilliseconds(),
+    )
+)
+
+renew = Update(
+    lambda: (
+        mine(),
+        {"reserved_until": DatabaseMilliseconds() + Param("milliseconds", integer)},
+        (),
+    )
+)
+
+FREE: dict[str, Any] = {
+    "reservation": Value(""),
+    "reserved_since": Value(0),
+    "reserved_until": Value(0),
+    "reserved_key": Value(""),
+    "journalled": Value(False),
+}
+
+release = Update(lambda: (mine(), FREE, ()))
+
+drop_placeholder = Delete(lambda: mine().filter(opened_at__isnull=True))
+
+lock = Update(lambda: (Conversation.objects.filter(id=of(Conversation, "id")), FREE, ()))
+
+
+@cache
+def append(titled: bool) -> Update:
+    """Count a turn in and end its reservation."""
+
+    def build() -> Any:
+        changes: dict[str, Any] = {}
+        if titled:
+            changes["title"] = Case(
+                When(title_source="", then=of(Conversation, "title")), default=F("title")
+            )
+            changes["title_source"] = Case(
+                When(title_source="", then=of(Conversation, "title_source")),
+                default=F("title_source"),
+            )
+        changes |= {
+            "next_position": F("next_position") + 2,
+            "turn_count": F("turn_count") + 1,
+            "last_activity": of(Conversation, "last_activity"),
+            "opened_at": Coalesce(F("opened_at"), of(Conversation, "last_activity")),
+            **{name: F(name) + of(Conversation, name) for name in TOTALS},
+            **FREE,
+        }
+        return mine(), changes, ()
+
+    return Update(build)
+
+
+position = Select(
+    lambda: Conversation.objects.filter(id=of(Conversation, "id")).values_list("next_position")
+)
+
+WINDOW = ("position", "role", "status", "format", "parts", "steps")
+
+window = Select(
+    lambda: (
+        ConversationMessage.objects.filter(
+            Q(conversation=of(Conversation, "id"), position__gte=Param("first", integer))
+            | Q(conversation=of(Conversation, "id"), position__lt=0)
+        )
+        .order_by("position")
+        .values_list(*WINDOW)
+    )
+)
+"""Both halves name the conversation, so that each is a range of the unique index."""
+
+
+def _joined() -> Any:
+    end = Coalesce(F("paused_position"), F("next_position"))
+    return (
+        Conversation.objects.filter(id=of(Conversation, "id"))
+        .annotate(
+            win=FilteredRelation(
+                "messages",
+                condition=Q(messages__position__lt=0)
+                | Q(
+                    messages__position__gte=end - Param("rows", integer),
+                    messages__position__lt=end,
+                ),
+            )
+        )
+        .order_by("win__position")
+        .values_list(*RESERVED, *(f"win__{name}" for name in WINDOW))
+    )
+
+
+counters_and_window = Select(_joined)
+"""``RESERVED`` and ``WINDOW`` at once; a conversation without messages has one row of nulls."""
+
+latest = Select(
+    lambda: (
+        ConversationMessage.objects.filter(
+            participant_type=Param("participant_type_id", integer),
+            participant_key=of(Conversation, "participant_key"),
+            agent=of(Conversation, "agent"),
+        )
+        .order_by("-id")
+        .values_list("conversation_id")[:1]
+    )
+)
+
+turn_of = Select(
+    lambda: (
+        ConversationMessage.objects.filter(
+            conversation=of(Conversation, "id"),
+            position__gte=of(ConversationMessage, "position"),
+            turn_id=of(ConversationMessage, "turn_id"),
+        )
+        .order_by("position")
+        .values_list("id", "role", "status")
+    )
+)
+
+PAGE = (
+    "id",
+    "position",
+    "role",
+    "content",
+    "created_at",
+    "parts",
+    "steps",
+    "meta",
+    "status",
+    "format",
+    "agent",
+    "participant_type_id",
+    "participant_key",
+    *TOTALS,
+)
+
+
+@cache
+def page(rows: int) -> Select:
+    """So many messages below a position, newest first."""
+    return Select(
+        lambda: (
+            ConversationMessage.objects.filter(
+                conversation=of(Conversation, "id"),
+                position__lt=of(ConversationMessage, "position"),
+            )
+            .order_by("-position")
+            .values_list(*PAGE)[:rows]
+        )
+    )
+
+
+everything = (
+    Delete(lambda: ToolApproval.objects.filter(message__in=_messages().values("id"))),
+    Delete(lambda: TurnJournal.objects.filter(conversation=of(Conversation, "id"))),
+    Delete(lambda: ConversationAttachment.objects.filter(conversation=of(Conversation, "id"))),
+    Delete(lambda: _messages()),
+    Delete(lambda: Conversation.objects.filter(id=of(Conversation, "id"))),
+)
+"""All rows of a conversation, in the order in which they may go."""
+
+
+def _messages() -> models.QuerySet[ConversationMessage]:
+    return ConversationMessage.objects.filter(conversation=of(Conversation, "id"))

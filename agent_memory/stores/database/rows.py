@@ -1,0 +1,220 @@
+"""Values as the columns of rows, and rows as values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.contenttypes.models import ContentType
+from django.utils import timezone
+
+from agent_memory.exceptions import InvalidParticipant
+from agent_memory.messages import Message, Turn, Usage
+from agent_memory.participants import Participant
+from agent_memory.records import Heading, StoredConversation, StoredMessage, readable
+from agent_memory.stores import codec
+from agent_memory.stores.database.queries import TOTALS
+
+MAX_INTEGER = 2**31 - 1
+
+Row = tuple[Any, ...]
+
+
+def participant_columns(participant: Participant | None, using: str) -> dict[str, Any]:
+    """Return type and key as columns; raises ``InvalidParticipant`` for an unknown type."""
+    if participant is None:
+        return {"participant_type_id": None, "participant_key": ""}
+    app_label, _, model = participant.type.partition(".")
+    manager = ContentType.objects.db_manager(using)
+    try:
+        content_type = manager.get_by_natural_key(app_label, model)
+    except ContentType.DoesNotExist:
+        try:
+            content_type = manager.get_for_model(apps.get_model(app_label, model))
+        except (LookupError, ValueError):
+            raise InvalidParticipant(
+                f"{participant.type!r} is not the label of an installed model: pass a saved "
+                'instance, or Participant("app_label.model", "key").'
+            ) from None
+    return {"participant_type_id": content_type.pk, "participant_key": participant.key}
+
+
+def participant_value(type_id: int | None, key: str, using: str) -> Participant | None:
+    if type_id is None:
+        return None
+    content_type = ContentType.objects.db_manager(using).get_for_id(type_id)
+    return Participant(f"{content_type.app_label}.{content_type.model}", key)
+
+
+def local(moment: datetime) -> datetime:
+    """Return an aware moment as the project keeps times."""
+    return moment if settings.USE_TZ else timezone.make_naive(moment)
+
+
+def totals(usage: Usage) -> dict[str, int]:
+    """Return the token columns; a count that no column holds becomes the largest that one does."""
+    return {name: max(0, min(getattr(usage, name), MAX_INTEGER)) for name in TOTALS}
+
+
+def conversation_row(
+    heading: Heading, using: str, *, moment: datetime, opened: bool
+) -> dict[str, Any]:
+    """Return the row of a conversation that has no turn yet."""
+    return {
+        "id": heading.id,
+        **participant_columns(heading.participant, using),
+        "agent": heading.agent,
+        "title": heading.title,
+        "title_source": heading.title_source,
+        "opened_at": moment if opened else None,
+        "last_activity": moment,
+        "next_position": 0,
+        "turn_count": 0,
+        "reservation": "",
+        "reserved_since": 0,
+        "reserved_until": 0,
+        "reserved_key": "",
+        "journalled": False,
+        "paused_position": None,
+        "undecided_count": 0,
+        **dict.fromkeys(TOTALS, 0),
+        "metadata": "{}",
+    }
+
+
+def message_row(conversation_id: str, position: int, message: Message, moment: datetime) -> Any:
+    """Return the row of a leading or user message."""
+    return {
+        "conversation_id": conversation_id,
+        "position": position,
+        "turn_id": "",
+        "role": message.role,
+        "agent": "",
+        "participant_type_id": None,
+        "participant_key": "",
+        "content": readable(message.text),
+        "parts": codec.encode_parts(message.content),
+        "steps": "[]",
+        "meta": "{}",
+        "replay": "",
+        "status": "completed",
+        "format": codec.FORMAT,
+        "model": "",
+        "provider": "",
+        "finish_reason": "",
+        "error_code": "",
+        **dict.fromkeys(TOTALS, 0),
+        "idempotency_key": None,
+        "fingerprint": "",
+        "created_at": moment,
+        "finished_at": moment,
+    }
+
+
+def turn_rows(
+    heading: Heading, turn: Turn, turn_id: str, using: str, *, begun: datetime, ended: datetime
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the two rows of a turn; their positions are given when they are written."""
+    user = message_row(heading.id, 0, turn.user, begun)
+    user |= {"turn_id": turn_id, "agent": heading.agent}
+    user |= participant_columns(heading.participant, using)
+    last = turn.steps[-1] if turn.steps else None
+    error = turn.error
+    assistant = message_row(heading.id, 0, Message("assistant", turn.text), ended) | {
+        "turn_id": turn_id,
+        "agent": heading.agent,
+        "parts": "[]",
+        "steps": codec.encode_steps(turn.steps),
+        "meta": codec.encode({"error": error.model_dump(exclude_defaults=True)} if error else {}),
+        "status": turn.status,
+        "model": readable(last.model)[:255] if last else "",
+        "provider": readable(last.provider)[:255] if last else "",
+        "finish_reason": last.finish_reason if last else "",
+        "error_code": readable(error.code)[:255] if error else "",
+        **totals(turn.usage),
+    }
+    return user, assistant
+
+
+def window_messages(rows: Iterable[Row]) -> tuple[Message, ...]:
+    """
+    Return model-facing messages of ``WINDOW`` rows, oldest first.
+
+    All JSON is decoded and validated at once. Raises ``UnsupportedFormat``.
+    """
+    said: list[Row] = []
+    answered: list[Row] = []
+    for row in rows:
+        codec.check_format(row[3])
+        (said if row[1] != "assistant" else answered).append(row)
+    steps = codec.decode_steps([row[5] for row in answered])
+    answers = {
+        row[0]: (row[2], turn_steps) for row, turn_steps in zip(answered, steps, strict=True)
+    }
+    messages: list[Message] = []
+    for row, parts in zip(said, codec.decode_parts([row[4] for row in said]), strict=True):
+        message = Message(row[1], parts)
+        if row[0] < 0:
+            messages.append(message)
+        else:
+            status, turn_steps = answers[row[0] + 1]
+            messages.extend(Turn(user=message, steps=turn_steps, status=status).messages)
+    return tuple(messages)
+
+
+def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
+    """Return ``PAGE`` rows as values. Raises ``UnsupportedFormat``."""
+    for row in rows:
+        codec.check_format(row[9])
+    all_parts = codec.decode_parts([row[5] for row in rows])
+    all_steps = codec.decode_steps([row[6] for row in rows])
+    return [
+        StoredMessage(
+            id=str(row[0]),
+            position=row[1],
+            role=row[2],
+            content=row[3],
+            created_at=row[4],
+            parts=parts,
+            steps=steps,
+            meta=json.loads(row[7]),
+            status=row[8],
+            agent=row[10],
+            participant=participant_value(row[11], row[12], using),
+            usage=Usage(**dict(zip(TOTALS, row[13:], strict=True))),
+        )
+        for row, parts, steps in zip(rows, all_parts, all_steps, strict=True)
+    ]
+
+
+CONVERSATION = (
+    "id",
+    "participant_type_id",
+    "participant_key",
+    "agent",
+    "title",
+    "title_source",
+    "opened_at",
+    "last_activity",
+    "turn_count",
+    *TOTALS,
+)
+
+
+def stored_conversation(row: Row, using: str) -> StoredConversation:
+    """Return a ``CONVERSATION`` row as a value."""
+    return StoredConversation(
+        id=row[0],
+        participant=participant_value(row[1], row[2], using),
+        agent=row[3],
+        title=row[4],
+        title_source=row[5],
+        opened_at=row[6],
+        last_activity=row[7],
+        turns=row[8],
+        usage=Usage(**dict(zip(TOTALS, row[9:], strict=True))),
+    )

@@ -1,0 +1,204 @@
+"""
+Statements that the ORM compiles once per database and that are bound afterwards.
+
+Each is built from an ordinary queryset in which ``Param("name", field)`` stands
+for a value to come, so the models stay the truth about the schema. Parameters
+go through ``get_db_prep_value``, results through the fields' converters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, Generic, TypeVar, cast
+
+from django.db import connections, models
+from django.db.models import sql
+from django.db.models.expressions import Col, Expression
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+class Param(Expression):
+    """A value to be bound later; it leaves itself among the compiled parameters."""
+
+    def __init__(self, name: str, field: models.Field[Any, Any]) -> None:
+        super().__init__(output_field=field)
+        self.name = name
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        return "%s", [self]
+
+    def get_source_expressions(self) -> list[Any]:
+        return []
+
+    def adapt(self, value: Any, connection: Any) -> Any:
+        if value is None:
+            return None
+        return self.output_field.get_db_prep_value(value, connection, prepared=False)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return (Param, self.name)
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+
+class Compiled:
+    """The text of a statement, its parameters in order, and the columns it gives back."""
+
+    def __init__(self, text: str, params: Sequence[Any], columns: Sequence[Any] = ()) -> None:
+        self.text = text
+        self.params = tuple(params)
+        self.columns = list(columns)
+
+    def bind(self, values: Mapping[str, Any], connection: Any) -> list[Any]:
+        return [
+            param.adapt(values[param.name], connection) if isinstance(param, Param) else param
+            for param in self.params
+        ]
+
+    def convert(self, rows: Sequence[Row], using: str) -> list[Row]:
+        compiler = sql.Query(None).get_compiler(using)
+        converters = compiler.get_converters(self.columns)
+        if converters:
+            return [tuple(row) for row in compiler.apply_converters(rows, converters)]
+        return list(rows)
+
+
+class Statement(Generic[T]):
+    """Base: ``build`` makes the query when a database first needs it."""
+
+    def __init__(self, build: Callable[[], T]) -> None:
+        self.build = build
+        self._compiled: dict[str, Compiled] = {}
+
+    def compile(self, using: str) -> Compiled:
+        raise NotImplementedError
+
+    def compiled(self, using: str) -> Compiled:
+        found = self._compiled.get(using)
+        if found is None:
+            found = self._compiled[using] = self.compile(using)
+        return found
+
+
+class Select(Statement["models.QuerySet[Any, Any]"]):
+    """A queryset of ``values_list``."""
+
+    def compile(self, using: str) -> Compiled:
+        compiler = self.build().query.get_compiler(using)
+        text, params = compiler.as_sql()
+        return Compiled(text, params, [column[0] for column in compiler.select])
+
+    def rows(self, using: str, **values: Any) -> list[Row]:
+        connection = connections[using]
+        compiled = self.compiled(using)
+        with connection.cursor() as cursor:
+            cursor.execute(compiled.text, compiled.bind(values, connection))
+            rows = cursor.fetchall()
+        return compiled.convert(rows, using)
+
+
+Change = tuple["models.QuerySet[Any, Any]", dict[str, Any], tuple[str, ...]]
+
+
+class Update(Statement[Change]):
+    """
+    A conditional update of one row: a queryset, its new values, the fields to give back.
+
+    Values are assigned in the order given; a database that assigns one after
+    the other (MariaDB, MySQL) must not find an expression that reads a column
+    assigned before it.
+    """
+
+    def compile(self, using: str) -> Compiled:
+        queryset, new_values, returning = self.build()
+        query = cast("Any", queryset.query.chain(sql.UpdateQuery))
+        query.add_update_values(new_values)
+        text, params = query.get_compiler(using).as_sql()
+        if not returning or not can_return(using):
+            return Compiled(text, params)
+        meta = queryset.model._meta
+        columns = [Col(meta.db_table, meta.get_field(name)) for name in returning]
+        quote = connections[using].ops.quote_name
+        names = ", ".join(quote(str(column.target.column)) for column in columns)
+        return Compiled(f"{text} RETURNING {names}", params, columns)
+
+    def run(self, using: str, **values: Any) -> Row | None:
+        """Return the fields asked for, or ``()`` where the database has none; ``None``: no row."""
+        connection = connections[using]
+        compiled = self.compiled(using)
+        with connection.cursor() as cursor:
+            cursor.execute(compiled.text, compiled.bind(values, connection))
+            if not compiled.columns:
+                return () if cursor.rowcount else None
+            rows = cursor.fetchall()
+        return compiled.convert(rows, using)[0] if rows else None
+
+
+class Insert(Statement[tuple[type[models.Model], int, dict[str, Any]]]):
+    """So many whole rows of a model at once; some columns may be expressions, the rest is given."""
+
+    def compile(self, using: str) -> Compiled:
+        model, count, expressions = self.build()
+        fields = [field for field in model._meta.concrete_fields if field is not _automatic(model)]
+        rows = []
+        for index in range(count):
+            params = {f.attname: Param(f"{index}.{f.attname}", f) for f in fields}
+            rows.append(SimpleNamespace(**{**params, **expressions}))
+        query = sql.InsertQuery(model)
+        query.insert_values(fields, cast("Any", rows), raw=True)
+        compiler = query.get_compiler(using)
+        if _automatic(model) and can_return(using, inserted=True):
+            compiler.returning_fields = [_automatic(model)]
+        ((text, params),) = compiler.as_sql()
+        return Compiled(text, params)
+
+    def run(self, using: str, *rows: Mapping[str, Any], **values: Any) -> list[int]:
+        """
+        Write rows, given by ``attname``; return their automatic keys, if there are any.
+
+        ``values`` are those of the expressions.
+        """
+        connection = connections[using]
+        compiled = self.compiled(using)
+        for index, row in enumerate(rows):
+            values |= {f"{index}.{name}": value for name, value in row.items()}
+        with connection.cursor() as cursor:
+            cursor.execute(compiled.text, compiled.bind(values, connection))
+            if _automatic(self.build()[0]) is None:
+                return []
+            if can_return(using, inserted=True):
+                return [row[0] for row in cursor.fetchall()]
+            return list(range(cursor.lastrowid, cursor.lastrowid + len(rows)))
+
+
+def _automatic(model: type[models.Model]) -> Any:
+    return model._meta.auto_field
+
+
+class Delete(Statement["models.QuerySet[Any, Any]"]):
+    """A conditional delete that cascades nowhere."""
+
+    def compile(self, using: str) -> Compiled:
+        query = self.build().query.chain(sql.DeleteQuery)
+        text, params = query.get_compiler(using).as_sql()
+        return Compiled(text, params)
+
+    def run(self, using: str, **values: Any) -> int:
+        connection = connections[using]
+        compiled = self.compiled(using)
+        with connection.cursor() as cursor:
+            cursor.execute(compiled.text, compiled.bind(values, connection))
+            return int(cursor.rowcount)
+
+
+def can_return(using: str, *, inserted: bool = False) -> bool:
+    """Tell whether a database gives back columns of what a statement changed or inserted."""
+    features = connections[using].features
+    if inserted:
+        return bool(features.can_return_rows_from_bulk_insert)
+    return connections[using].vendor != "mysql" and bool(features.can_return_columns_from_insert)
