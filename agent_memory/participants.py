@@ -54,7 +54,7 @@ class Participant:
 
 
 def _refusal(obj: Any) -> str:
-    if getattr(obj, "is_anonymous", False):
+    if getattr(obj, "is_anonymous", False) is True:
         return (
             "AnonymousUser has no key to remember it by: use for_participant(None) and keep "
             "the conversation id in the session."

@@ -117,14 +117,17 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """Where a turn was written."""
+    """
+    Where a turn was written; ``created`` tells whether it opened the conversation.
+
+    A store of three methods tells no ids of messages.
+    """
 
     conversation_id: str
     turn_id: str
-    user_message_id: str
-    assistant_message_id: str
-    created: bool
-    """Whether this turn opened the conversation."""
+    user_message_id: str | None = None
+    assistant_message_id: str | None = None
+    created: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,9 +133,9 @@ class Remembering(Recalled):
             return stored
         if not (yield from _insist(Do(store.renew, store.arenew, (reservation, 60)))):
             raise ConversationConflict(heading.id)
-        stored = yield from _insist(append)
+        written: StoredTurn | None = yield from _insist(append)
         yield from _insist(Do(store.release, store.arelease, (reservation,)))
-        return stored
+        return written or StoredTurn(heading.id, reservation.turn_id)
 
     def _take_title(self) -> Flow[tuple[str, TitleSource, Usage]]:
         if self.draft is None:
