@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from django.db import models
 from django.db.models import Case, F, FilteredRelation, Func, Q, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Greatest
 
 from agent_memory.models import (
     Conversation,
@@ -169,40 +169,40 @@ position = Select(
 
 WINDOW = ("position", "role", "status", "format", "parts", "steps")
 
-window = Select(
-    lambda: (
-        ConversationMessage.objects.filter(
-            Q(conversation=of(Conversation, "id"), position__gte=Param("first", integer))
-            | Q(conversation=of(Conversation, "id"), position__lt=0)
-        )
-        .order_by("position")
-        .values_list(*WINDOW)
-    )
-)
-"""Both halves name the conversation, so that each is a range of the unique index."""
 
-
-def _joined() -> Any:
-    end = Coalesce(F("paused_position"), F("next_position"))
+def _window() -> Any:
+    rows = ConversationMessage.objects.filter(conversation=of(Conversation, "id"))
+    led = rows.filter(position__lt=0).values_list(*WINDOW)
     return (
-        Conversation.objects.filter(id=of(Conversation, "id"))
-        .annotate(
-            win=FilteredRelation(
-                "messages",
-                condition=Q(messages__position__lt=0)
-                | Q(
-                    messages__position__gte=end - Param("rows", integer),
-                    messages__position__lt=end,
-                ),
-            )
-        )
-        .order_by("win__position")
-        .values_list(*RESERVED, *(f"win__{name}" for name in WINDOW))
+        rows.filter(position__gte=Param("first", integer)).values_list(*WINDOW).union(led, all=True)
     )
 
 
-counters_and_window = Select(_joined)
-"""``RESERVED`` and ``WINDOW`` at once; a conversation without messages has one row of nulls."""
+window = Select(_window)
+"""Two ranges of the unique index, in no order: an OR of them would read the whole conversation."""
+
+
+def _counters_and_window() -> Any:
+    end = Coalesce(F("paused_position"), F("next_position"))
+    first = Greatest(end - Param("rows", integer), Value(0))
+    found = Conversation.objects.filter(id=of(Conversation, "id"))
+    columns = (*RESERVED, *(f"win__{name}" for name in WINDOW))
+    turns = Q(messages__position__gte=first, messages__position__lt=end)
+    led = Q(messages__position__lt=0)
+    return (
+        found.annotate(win=FilteredRelation("messages", condition=turns))
+        .values_list(*columns)
+        .union(
+            found.annotate(win=FilteredRelation("messages", condition=led))
+            .filter(win__isnull=False)
+            .values_list(*columns),
+            all=True,
+        )
+    )
+
+
+counters_and_window = Select(_counters_and_window)
+"""``RESERVED`` and ``WINDOW`` at once; a conversation without turns has one row of nulls."""
 
 latest = Select(
     lambda: (

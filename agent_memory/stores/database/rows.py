@@ -142,13 +142,13 @@ def turn_rows(
 
 def window_messages(rows: Iterable[Row]) -> tuple[Message, ...]:
     """
-    Return model-facing messages of ``WINDOW`` rows, oldest first.
+    Return model-facing messages of ``WINDOW`` rows, which come in no order, oldest first.
 
     All JSON is decoded and validated at once. Raises ``UnsupportedFormat``.
     """
     said: list[Row] = []
     answered: list[Row] = []
-    for row in rows:
+    for row in sorted(rows):
         codec.check_format(row[3])
         (said if row[1] != "assistant" else answered).append(row)
     steps = codec.decode_steps([row[5] for row in answered])
