@@ -135,8 +135,13 @@ class DatabaseConversationStore(ConversationStore):
         heading = Heading.of(conversation)
         using = self.writing
         if reservation is not None:
-            with durable(using):
-                return self._append(using, heading, turn, reservation)
+            try:
+                with durable(using):
+                    return self._append(using, heading, turn, reservation)
+            except IntegrityError:
+                if not reservation.new:
+                    raise
+                return self._written(using, heading, turn, reservation)
         for _ in range(ATTEMPTS):
             try:
                 with transaction.atomic(using):
