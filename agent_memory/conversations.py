@@ -18,9 +18,10 @@ from agent_memory.flow import Do, Flow
 from agent_memory.history import check_keep_last_turns
 from agent_memory.messages import Message
 from agent_memory.participants import Participant
-from agent_memory.records import Reservation, check_conversation_id
+from agent_memory.records import Reservation, StoredConversation, check_conversation_id
 from agent_memory.remembering import Remembering
 from agent_memory.responses import Response
+from agent_memory.signals import conversation_created
 from agent_memory.stores import ConversationStore, get_store
 from agent_memory.tools import Tool
 
@@ -123,11 +124,13 @@ class RemembersConversations(Agent):
         speaker = self._participant(participant)
         return self._bind(Binding("one", speaker, conversation_id, must_own))
 
-    def continue_or_start(self, conversation_id: str | None, participant: Any) -> Self:
+    def continue_or_start(
+        self, conversation_id: str | None, participant: Any, *, must_own: bool | None = None
+    ) -> Self:
         """Go on with a conversation, or start one when the id is ``None``."""
         if conversation_id is None:
             return self.for_participant(participant)
-        return self.continue_conversation(conversation_id, participant)
+        return self.continue_conversation(conversation_id, participant, must_own=must_own)
 
     def continue_last_conversation(self, participant: Any) -> Self:
         """
@@ -163,6 +166,7 @@ class RemembersConversations(Agent):
         ``ConversationConflict`` when the given id is taken.
         """
         stored = self._store().create(conversation_id, **self._opening(participant, title, leading))
+        conversation_created.send_robust(type(self), **_created(stored))
         return self._bind(Binding("one", stored.participant, stored.id))
 
     async def astart_conversation(
@@ -177,6 +181,7 @@ class RemembersConversations(Agent):
         stored = await self._store().acreate(
             conversation_id, **self._opening(participant, title, leading)
         )
+        await conversation_created.asend_robust(type(self), **_created(stored))
         return self._bind(Binding("one", stored.participant, stored.id))
 
     @property
@@ -334,3 +339,7 @@ class RemembersConversations(Agent):
         if self._given_messages is not None and binding.kind != "none":
             raise HistoryConflict("This agent was given its history by with_messages().")
         return self._copy(_binding=binding)
+
+
+def _created(stored: StoredConversation) -> dict[str, Any]:
+    return {"conversation_id": stored.id, "participant": stored.participant}

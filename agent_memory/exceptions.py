@@ -10,7 +10,7 @@ Errors, named for the fact::
     |-- HistoryConflict                 two sources of history (also TypeError)
     |-- TransactionOpen                 a turn was begun inside a transaction
     |-- TurnFailed                      has turn
-    |-- TurnNotSaved                    answered, but not stored; has turn
+    |-- TurnNotSaved                    answered, but not stored; has conversation, turn
     |-- ApprovalError
     |   |-- ApprovalsPending            has pending
     |   |-- ApprovalMismatch            has pending
@@ -119,13 +119,19 @@ class TurnFailed(AgentMemoryError):
 
 
 class TurnNotSaved(AgentMemoryError):
-    """The model answered, and the turn could not be stored; append ``turn`` later."""
+    """
+    The model answered, and the turn could not be stored.
 
-    def __init__(self, turn: Any) -> None:
+    ``store.append(error.conversation, error.turn)`` stores it later;
+    ``conversation`` is a ``Heading`` with the conversation's id.
+    """
+
+    def __init__(self, conversation: Any, turn: Any) -> None:
         super().__init__(
-            "The answer could not be stored. The finished turn is in this error's 'turn': "
-            "store.append() takes it when the store works again."
+            "The answer could not be stored. When the store works again, "
+            "store.append(error.conversation, error.turn) stores it."
         )
+        self.conversation = conversation
         self.turn = turn
 
 

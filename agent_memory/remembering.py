@@ -89,7 +89,7 @@ class Remembering(Recalled):
             error.turn = turn
         try:
             if self.lost or not turn.steps or conf.setting("FAILED_TURNS") == "discard":
-                yield from _insist(Do(self.store.release, self.store.arelease, (self.reservation,)))
+                yield from self._give_back()
             else:
                 title = titles.fallback(turn.user.text) if self.draft else ""
                 yield from self._append(turn, title, "prompt")
@@ -110,7 +110,8 @@ class Remembering(Recalled):
             error.turn = turn
             raise
         except Exception as error:
-            raise TurnNotSaved(turn) from error
+            yield from self._give_back()
+            raise TurnNotSaved(heading, turn) from error
         if stored.created:
             yield from self._tell(
                 signals.conversation_created,
@@ -136,6 +137,12 @@ class Remembering(Recalled):
         written: StoredTurn | None = yield from _insist(append)
         yield from _insist(Do(store.release, store.arelease, (reservation,)))
         return written or StoredTurn(heading.id, reservation.turn_id)
+
+    def _give_back(self) -> Flow[None]:
+        try:
+            yield from _insist(Do(self.store.release, self.store.arelease, (self.reservation,)))
+        except Exception:
+            logger.exception("The reservation could not be released; it ends by itself.")
 
     def _take_title(self) -> Flow[tuple[str, TitleSource, Usage]]:
         if self.draft is None:

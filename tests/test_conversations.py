@@ -178,6 +178,8 @@ def test_only_none_starts_a_conversation(store, provider, user):
         Coach().continue_or_start("", user)
     with pytest.raises(ConversationDoesNotExist):
         Coach().continue_or_start("unknown", user).prompt("c")
+    with pytest.raises(ConversationDoesNotExist):
+        Coach().continue_or_start(started.conversation_id, None, must_own=True).prompt("c")
 
 
 def test_the_last_conversation_is_the_one_last_spoken_in(store, provider, user, ask):

@@ -287,8 +287,8 @@ def test_an_answer_that_cannot_be_stored_is_in_the_error(db, user, ask):
             ask(Coach(), "a", conversation_id="given")
         assert caught.value.turn.text == "precious"
         full.full = False
-        full.append("later", caught.value.turn)
-    assert [message.text for message in full.load("later")] == ["a", "precious"]
+        full.append(caught.value.conversation, caught.value.turn)
+    assert [message.text for message in full.load("given")] == ["a", "precious"]
 
 
 # Leaving early.
@@ -446,6 +446,12 @@ def test_who_listens_is_told_once_the_turn_is_stored(store, scripted_provider, u
     assert sender is Coach
     assert (said["conversation_id"], said["turn"]) == (first.conversation_id, first.turn)
     assert said["stored"].assistant_message_id == first.assistant_message_id
+
+
+def test_who_listens_is_told_of_a_conversation_opened_on_purpose(store, user, heard):
+    opened = Coach().start_conversation(user).current_conversation_id
+    awaited = async_to_sync(Coach().astart_conversation)(user).current_conversation_id
+    assert [said["conversation_id"] for _, _, said in heard] == [opened, awaited]
 
 
 def test_a_receiver_that_raises_undoes_nothing(store, scripted_provider, user, ask):
