@@ -14,20 +14,22 @@ from agent_memory.exceptions import (
     ConversationConflict,
     ConversationDoesNotExist,
 )
-from agent_memory.records import Heading, Reservation, new_id
+from agent_memory.records import Heading, Reservation
 from agent_memory.stores.database import queries, rows
 
 ATTEMPTS = 5
 
 
-def reserve(using: str, heading: Heading, *, must_own: bool, create: bool) -> Reservation:
+def reserve(
+    using: str, heading: Heading, turn_id: str, *, must_own: bool, create: bool
+) -> Reservation:
     """
     Take a conversation's reservation for the participant of a heading.
 
     A new id gets a hidden row at once, where ``create`` allows it. Raises as
     ``ConversationStore.reserve()`` does.
     """
-    reservation, values = _begin(using, heading)
+    reservation, values = _begin(using, heading, turn_id)
     owner: queries.Owner = "anybody"
     if must_own:
         owner = "nobody" if heading.participant is None else "participant"
@@ -45,9 +47,9 @@ def reserve(using: str, heading: Heading, *, must_own: bool, create: bool) -> Re
     raise ConversationConflict(heading.id)
 
 
-def take(using: str, heading: Heading) -> Reservation:
+def take(using: str, heading: Heading, turn_id: str) -> Reservation:
     """Take it inside the transaction of a direct append, which creates what is not there."""
-    reservation, values = _begin(using, heading)
+    reservation, values = _begin(using, heading, turn_id)
     for _ in range(ATTEMPTS):
         row = queries.reserve("anybody", create=True).run(using, **values)
         if row is not None:
@@ -67,8 +69,8 @@ def fill(reservation: Reservation, row: rows.Row, using: str) -> Reservation:
     return reservation
 
 
-def _begin(using: str, heading: Heading) -> tuple[Reservation, dict[str, Any]]:
-    reservation = Reservation(heading.id, new_id())
+def _begin(using: str, heading: Heading, turn_id: str) -> tuple[Reservation, dict[str, Any]]:
+    reservation = Reservation(heading.id, turn_id)
     return reservation, {
         "id": heading.id,
         "reservation": reservation.turn_id,

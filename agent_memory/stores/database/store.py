@@ -8,14 +8,13 @@ update; its append another, with two rows behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import IntegrityError, connections, models, router, transaction
+from django.db import IntegrityError, models, router, transaction
 
 from agent_memory.exceptions import (
     ConversationConflict,
@@ -41,11 +40,11 @@ from agent_memory.records import (
 from agent_memory.signals import conversation_cleared
 from agent_memory.stores import cursors
 from agent_memory.stores.base import ConversationStore
-from agent_memory.stores.database import queries, reserving, rows
+from agent_memory.stores.database import appending, queries, reserving, rows
+from agent_memory.stores.database.retrying import retried
+from agent_memory.stores.database.transactions import give_back, in_transaction
 
 R = TypeVar("R")
-
-ATTEMPTS = 5
 
 
 class DatabaseConversationStore(ConversationStore):
@@ -80,7 +79,11 @@ class DatabaseConversationStore(ConversationStore):
         if conversation_id is None:
             return Reservation(new_id(), new_id(), new=True)
         heading = Heading(conversation_id, owner, agent)
-        return reserving.reserve(using, heading, must_own=must_own, create=create)
+        turn_id = new_id()
+        return retried(
+            using,
+            lambda: reserving.reserve(using, heading, turn_id, must_own=must_own, create=create),
+        )
 
     def load(
         self,
@@ -110,23 +113,22 @@ class DatabaseConversationStore(ConversationStore):
         """See ConversationStore.renew(); one statement."""
         if reservation.new:
             return True
-        renewed = queries.renew.run(
-            self.writing,
-            id=reservation.conversation_id,
-            reservation=reservation.turn_id,
-            milliseconds=round(seconds * 1000),
-        )
-        return renewed is not None
+        using = self.writing
+        values = {
+            "id": reservation.conversation_id,
+            "reservation": reservation.turn_id,
+            "milliseconds": round(seconds * 1000),
+        }
+        return retried(using, lambda: queries.renew.run(using, **values)) is not None
 
     def release(self, reservation: Reservation) -> None:
         """See ConversationStore.release(); one statement."""
         if reservation.new:
             return
+        using = self.writing
+        give_up = queries.drop_placeholder if reservation.placeholder else queries.release
         values = {"id": reservation.conversation_id, "reservation": reservation.turn_id}
-        if reservation.placeholder:
-            queries.drop_placeholder.run(self.writing, **values)
-        else:
-            queries.release.run(self.writing, **values)
+        retried(using, lambda: give_up.run(using, **values))
 
     def append(
         self, conversation: Heading | str, turn: Turn, *, reservation: Reservation | None = None
@@ -134,69 +136,9 @@ class DatabaseConversationStore(ConversationStore):
         """See ConversationStore.append(); one transaction of two statements."""
         heading = Heading.of(conversation)
         using = self.writing
-        if reservation is not None:
-            try:
-                with durable(using):
-                    return self._append(using, heading, turn, reservation)
-            except IntegrityError:
-                if not reservation.new:
-                    raise
-                return self._written(using, heading, turn, reservation)
-        for _ in range(ATTEMPTS):
-            try:
-                with transaction.atomic(using):
-                    reservation = reserving.take(using, heading)
-                    return self._append(using, heading, turn, reservation)
-            except IntegrityError:
-                continue  # another one opened the conversation in between
-        raise ConversationConflict(heading.id, turn)
-
-    def _append(
-        self, using: str, heading: Heading, turn: Turn, reservation: Reservation
-    ) -> StoredTurn:
-        now = rows.local(datetime.now(UTC))
-        usage = rows.totals(turn.usage + turn.title_usage)
-        position = reservation.next_position
-        if reservation.new:
-            row = rows.conversation_row(heading, using, moment=now, opened=True)
-            queries.conversation.run(using, row | usage | {"next_position": 2, "turn_count": 1})
-            position = 0
-        else:
-            counted = queries.append(bool(heading.title)).run(
-                using,
-                id=heading.id,
-                reservation=reservation.turn_id,
-                title=heading.title,
-                title_source=heading.title_source,
-                last_activity=now,
-                **usage,
-            )
-            if counted is None:
-                return self._written(using, heading, turn, reservation)
-            if position is None:
-                ((following,),) = queries.position.rows(using, id=heading.id)
-                position = following - 2
-        begun = rows.local(reservation.begun_at)
-        user, assistant = rows.turn_rows(
-            heading, turn, reservation.turn_id, using, begun=begun, ended=now
-        )
-        user["position"], assistant["position"] = position, position + 1
-        user_id, assistant_id = queries.turn_rows.run(using, user, assistant)
-        return _stored_turn(reservation, user_id, assistant_id)
-
-    def _written(
-        self, using: str, heading: Heading, turn: Turn, reservation: Reservation
-    ) -> StoredTurn:
-        """Return a turn that an earlier, unseen commit has written; else it is a conflict."""
-        found = queries.turn_of.rows(
-            using,
-            id=heading.id,
-            turn_id=reservation.turn_id,
-            position=reservation.next_position or 0,
-        )
-        if len(found) != 2 or found[1][2] != turn.status:
-            raise ConversationConflict(heading.id, turn)
-        return _stored_turn(reservation, found[0][0], found[1][0])
+        if reservation is None:
+            return appending.append_directly(using, heading, turn)
+        return appending.append(using, heading, turn, reservation)
 
     # The conversation itself.
 
@@ -332,38 +274,3 @@ class DatabaseConversationStore(ConversationStore):
                     give_back(alias)
 
         return await sync_to_async(performed)()
-
-
-def _stored_turn(reservation: Reservation, user_id: int, assistant_id: int) -> StoredTurn:
-    return StoredTurn(
-        reservation.conversation_id,
-        reservation.turn_id,
-        str(user_id),
-        str(assistant_id),
-        created=reservation.new or reservation.placeholder,
-    )
-
-
-def in_transaction(using: str) -> bool:
-    """Tell whether a caller's transaction is open; that of a ``TestCase`` is not meant."""
-    connection = connections[using]
-    blocks = connection.atomic_blocks
-    if blocks:
-        return not blocks[-1]._from_testcase  # type: ignore[attr-defined]  # noqa: SLF001
-    return connection.connection is not None and not connection.get_autocommit()
-
-
-@contextmanager
-def durable(using: str) -> Iterator[None]:
-    """Open a transaction that ends with its block; raises ``TransactionOpen`` inside another."""
-    if in_transaction(using):
-        raise TransactionOpen
-    with transaction.atomic(using, durable=True):
-        yield
-
-
-def give_back(using: str) -> None:
-    """Close this thread's connection, or return it to its pool, unless a transaction is open."""
-    connection = connections[using]
-    if not connection.in_atomic_block and connection.autocommit:
-        connection.close()

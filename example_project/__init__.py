@@ -1,0 +1,1 @@
+"""A project that uses agent_memory: ``uv run manage.py demo``."""

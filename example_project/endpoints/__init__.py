@@ -1,0 +1,1 @@
+"""Models on loopback or elsewhere, and what is sent to them."""

@@ -1,0 +1,100 @@
+"""The example's views: the user's last conversation goes on, sync and async."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from agent_memory import conversation_store
+from example_project.endpoints import stand_in
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls("example_project.urls")]
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    with stand_in.serve() as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def project(settings, model: str) -> None:
+    settings.AGENT_MEMORY = {
+        "MODEL": "any",
+        "GENERATE_TITLES": False,
+        "VERIFY_OWNERSHIP": True,
+        "PROVIDER": {
+            "BACKEND": "agent_memory.providers.openai_responses.OpenAIResponsesProvider",
+            "OPTIONS": {"base_url": model, "api_key": "unused", "max_retries": 0},
+        },
+    }
+
+
+@pytest.fixture(params=["/chat/", "/chat/async/"])
+def url(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def logged_in(name: str) -> Client:
+    client = Client()
+    client.force_login(User.objects.get_or_create(username=name)[0])
+    return client
+
+
+def test_each_post_goes_on_with_the_users_last_conversation(url: str) -> None:
+    client = logged_in("ada")
+    first = client.post(url, {"text": "Remember: blue."}).json()
+    second = client.post(url, {"text": "What did I say?"}).json()
+    assert (first["text"], second["text"]) == ("Stored: blue.", "Recalled: blue.")
+    assert first["conversation_id"] == second["conversation_id"]
+    page = conversation_store.paginate_conversation_messages(first["conversation_id"])
+    assert len(page) == 4
+
+
+def test_users_do_not_hear_of_each_other(url: str) -> None:
+    logged_in("ada").post(url, {"text": "Remember: blue."})
+    reply = logged_in("bob").post(url, {"text": "What did I say?"})
+    assert reply.json()["text"] == "I was sent nothing to recall."
+
+
+def test_only_who_is_logged_in_is_answered(url: str) -> None:
+    reply = Client().post(url, {"text": "Remember: blue."})
+    assert reply.status_code == 302
+    assert "login" in reply.headers["Location"]
+
+
+def test_only_a_post_is_answered(url: str) -> None:
+    assert logged_in("ada").get(url).status_code == 405
+
+
+def test_a_post_without_a_text_is_refused_before_the_model_is_asked(url: str) -> None:
+    client = logged_in("ada")
+    assert client.post(url, {"text": "  "}).status_code == 400
+    assert client.post(url).status_code == 400
+    assert not len(conversation_store.list_conversations(User.objects.get()))
+
+
+def test_a_conversation_that_is_answering_is_told_as_a_conflict(url: str) -> None:
+    client = logged_in("ada")
+    first = client.post(url, {"text": "Remember: blue."}).json()
+    conversation_store.reserve(first["conversation_id"])
+    reply = client.post(url, {"text": "What did I say?"})
+    assert reply.status_code == 409
+    assert "one turn" in reply.json()["error"].lower()
+
+
+def test_a_model_that_cannot_be_reached_is_told_as_unavailable(url: str, settings) -> None:
+    options = {"base_url": "http://127.0.0.1:9/v1", "api_key": "unused", "max_retries": 0}
+    provider = {**settings.AGENT_MEMORY["PROVIDER"], "OPTIONS": options}
+    settings.AGENT_MEMORY = {**settings.AGENT_MEMORY, "PROVIDER": provider}
+    assert logged_in("ada").post(url, {"text": "Remember: blue."}).status_code == 503
+
+
+def test_the_views_run_outside_a_request_transaction() -> None:
+    from example_project.chat import views
+
+    assert views.chat._non_atomic_requests == {"default"}
+    assert views.achat._non_atomic_requests == {"default"}
