@@ -28,6 +28,7 @@ Errors, named for the fact::
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -37,6 +38,10 @@ from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
 
 class AgentMemoryError(Exception):
     """Base of every error that this app raises at run time."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the text and what the error carries, whatever its constructor takes."""
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 class ConversationError(AgentMemoryError):
@@ -60,13 +65,24 @@ class ConversationBusy(ConversationError):
 
     ``since`` is when it began (an aware datetime), ``retry_after`` the seconds
     until its reservation ends at the latest, if it is not renewed.
+    ``same_message``: it runs under the same idempotency key, so trying again
+    gets its answer.
     """
 
-    def __init__(self, conversation_id: str, *, since: datetime, retry_after: float) -> None:
+    def __init__(
+        self,
+        conversation_id: str,
+        *,
+        since: datetime,
+        retry_after: float,
+        same_message: bool = False,
+    ) -> None:
         super().__init__(
-            f"Conversation {conversation_id!r} is answering since {since:%H:%M:%S}. One turn "
-            "runs at a time: try again when it has ended."
+            f"Conversation {conversation_id!r} is answering "
+            f"{'this very message' if same_message else 'another one'} since {since:%H:%M:%S}. "
+            "One turn runs at a time: try again when it has ended."
         )
+        self.same_message = same_message
         self.conversation_id = conversation_id
         self.since = since
         self.retry_after = retry_after

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Status = Literal["completed", "paused", "failed"]
@@ -205,15 +205,21 @@ class Message(Value):
     only tool messages a ``tool_call_id``.
     """
 
-    role: Role
+    role: Role = "user"
     content: tuple[Part, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
 
     def __init__(self, role: Role = "user", content: Any = (), **fields: Any) -> None:
-        if isinstance(content, str):
-            content = (TextPart(text=content),)
         super().__init__(**{"role": role, "content": content, **fields})
+
+    # Else pydantic would validate stored messages by calling __init__, which forbids new fields.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _text_is_a_part(cls, content: Any) -> Any:
+        return (TextPart(text=content),) if isinstance(content, str) else content
 
     @property
     def text(self) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, Generic, Literal, TypeVar
+from uuid import UUID, uuid5
 
 from agent_memory.exceptions import InvalidConversationId
 from agent_memory.messages import (
+    Message,
     Part,
     ProviderToolCall,
     Role,
@@ -18,6 +22,8 @@ from agent_memory.messages import (
     Step,
     ToolCall,
     ToolResult,
+    Turn,
+    TurnError,
     Usage,
 )
 from agent_memory.participants import Participant
@@ -30,6 +36,7 @@ else:
 TitleSource = Literal["", "prompt", "draft", "person"]
 
 MAX_LENGTH = 255
+NAMESPACE = UUID("d5f1e9a4-6f0b-5c39-9d6e-3a1f7c2b8e40")
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 NO_USAGE = Usage()
 
@@ -93,6 +100,35 @@ class Heading:
         return conversation if isinstance(conversation, cls) else cls(conversation)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class Once:
+    """
+    An idempotency key and the message it stands for, as a fingerprint.
+
+    At most one turn of a conversation is stored under a key.
+    """
+
+    key: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, key: object, message: Message) -> Once:
+        """Return the key of a message; raises ``ValueError`` for a key no store can hold."""
+        if key == "":
+            raise ValueError("An idempotency key cannot be empty; None is no key.")
+        said = json.dumps(message.model_dump(), sort_keys=True, default=_digest)
+        return cls(_check_text("An idempotency key", key), sha256(said.encode()).hexdigest())
+
+    def conversation_id(self, participant: Participant | None, agent: str) -> str:
+        """Return the id of the conversation that a first message under this key opens."""
+        owner = None if participant is None else (participant.type, participant.key)
+        return str(uuid5(NAMESPACE, json.dumps([owner, agent, self.key])))
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
 @dataclass(slots=True)
 class Reservation:
     """
@@ -102,7 +138,11 @@ class Reservation:
     append creates it. ``placeholder``: it has a hidden row that failure
     removes. The other fields tell the conversation as it was when reserved;
     a database that cannot return them from the reserving statement fills them
-    in with the first ``load()`` under this reservation.
+    in with the first ``load()`` under this reservation. ``journalled``: the turn
+    has entries in the journal, which its end removes.
+
+    With ``answered`` nothing is held: a turn under the same idempotency key is
+    stored already.
     """
 
     conversation_id: str
@@ -113,6 +153,47 @@ class Reservation:
     participant: Participant | None = None
     title_source: TitleSource = ""
     begun_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    once: Once | None = None
+    journalled: bool = False
+    answered: Answered | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """
+    What a running turn is about to do, or has done, for whoever finds it dead.
+
+    ``index`` -1 is a ``Step`` whose calls are about to run, with the message
+    and the heading of its turn; another is the result of that call.
+    """
+
+    step: int
+    index: int
+    value: Step | ToolResult
+    heading: Heading | None = None
+    user: Message | None = None
+
+
+def interrupted_turn(entries: Iterable[JournalEntry]) -> tuple[Heading, Turn]:
+    """
+    Return the failed turn that a dead worker's entries tell of, and its heading.
+
+    A call without a result may have run.
+    """
+    steps: list[Step] = []
+    results: dict[int, dict[int, ToolResult]] = {}
+    heading, user = None, None
+    for entry in sorted(entries, key=lambda entry: (entry.step, entry.index)):
+        if isinstance(entry.value, Step):
+            steps.append(entry.value)
+            heading, user = entry.heading, entry.user
+        else:
+            results.setdefault(entry.step, {})[entry.index] = entry.value
+    assert heading is not None
+    assert user is not None
+    done = tuple(step.with_results(results.get(n, {})) for n, step in enumerate(steps))
+    error = TurnError(code="Interrupted")
+    return heading, Turn(user=user, steps=done, status="failed", error=error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +209,14 @@ class StoredTurn:
     user_message_id: str | None = None
     assistant_message_id: str | None = None
     created: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A turn that was stored before, and where."""
+
+    turn: Turn
+    stored: StoredTurn
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,9 @@ from agent_memory.participants import Participant
 from agent_memory.records import (
     ConversationPage,
     Heading,
+    JournalEntry,
     MessagePage,
+    Once,
     Reservation,
     StoredConversation,
     StoredTurn,
@@ -58,6 +60,7 @@ class _Held:
     token: str
     since: datetime
     until: float
+    key: str | None
 
 
 class ConversationStore:
@@ -122,6 +125,7 @@ class ConversationStore:
         must_own: bool = False,
         create: bool = False,
         agent: str = "",
+        once: Once | None = None,
     ) -> Reservation:
         """
         Take the right to write the next turn; ``None`` is a conversation yet to be.
@@ -131,7 +135,12 @@ class ConversationStore:
         ``ConversationBusy`` while another turn holds it; ``ApprovalsPending``
         while one is paused; ``TransactionOpen`` inside a transaction of the
         caller's, where the store has such.
+
+        With ``once``, a turn that is stored under that key is returned as
+        ``answered``, and ``TurnFailed`` is raised for a failed one.
         """
+        if once is not None:
+            self._missing("reserve")
         if conversation_id is None:
             return Reservation(new_id(), new_id(), new=True)
         check_conversation_id(conversation_id)
@@ -152,6 +161,15 @@ class ConversationStore:
             held.until = time.monotonic() + seconds
             return True
 
+    def journal(self, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
+        """
+        Note what a running turn is about to do or has done, and renew; False: it was lost.
+
+        Should the worker die, the next one finds the entries and records a
+        failed turn. A store without a journal renews.
+        """
+        return self.renew(reservation, seconds)
+
     def release(self, reservation: Reservation) -> None:
         """Give a reservation up without a turn; a stale one is ignored."""
         with self._lock:
@@ -162,16 +180,21 @@ class ConversationStore:
     def _hold(self, reservation: Reservation) -> Reservation:
         """Note a reservation in this process; raises ``ConversationBusy``."""
         now = time.monotonic()
+        key = reservation.once.key if reservation.once else None
         with self._lock:
             held = self._held.get(reservation.conversation_id)
             if held is not None and held.until > now:
                 raise ConversationBusy(
-                    reservation.conversation_id, since=held.since, retry_after=held.until - now
+                    reservation.conversation_id,
+                    since=held.since,
+                    retry_after=held.until - now,
+                    same_message=key is not None and key == held.key,
                 )
             self._held[reservation.conversation_id] = _Held(
                 reservation.turn_id,
                 datetime.now(UTC),
                 now + conf.setting("RESERVATION_SECONDS"),
+                key,
             )
         return reservation
 
@@ -231,8 +254,8 @@ class ConversationStore:
 
     def conversation_belongs_to(self, conversation_id: str, participant: Any) -> bool:
         """Tell whether a conversation exists and is this participant's (``None``: nobody's)."""
-        stored = self.get(conversation_id)
-        return stored is not None and stored.participant == self.participant_of(participant)
+        owner, stored = self.participant_of(participant), self.get(conversation_id)
+        return stored is not None and stored.participant == owner
 
     def paginate_conversation_messages(
         self, conversation_id: str, *, per_page: int | None = None, cursor: str | None = None
@@ -261,6 +284,7 @@ class ConversationStore:
     aclear = twin(clear)
     areserve = twin(reserve)
     arenew = twin(renew)
+    ajournal = twin(journal)
     arelease = twin(release)
     acreate = twin(create)
     aget = twin(get)

@@ -43,15 +43,7 @@ def encode_parts(parts: Sequence[Part]) -> str:
 
 def encode_steps(steps: Sequence[Step]) -> str:
     """Return the text of a turn's steps, without their replay blocks."""
-    return encode(
-        [
-            {
-                **step.model_dump(exclude_defaults=True, exclude={"items", "replay"}),
-                "items": encode_items(step.items),
-            }
-            for step in steps
-        ]
-    )
+    return encode([step_data(step) for step in steps])
 
 
 def decode_parts(texts: Sequence[str]) -> list[tuple[Part, ...]]:
@@ -75,6 +67,19 @@ def _decode(adapter: TypeAdapter[Any], texts: Sequence[str]) -> Any:
         raise UnsupportedFormat(
             f"A stored message cannot be read: {error.error_count()} values are not as expected."
         ) from error
+
+
+def step_data(step: Step) -> dict[str, Any]:
+    """Return a step as data, without its replay blocks."""
+    return {
+        **step.model_dump(exclude_defaults=True, exclude={"items", "replay"}),
+        "items": encode_items(step.items),
+    }
+
+
+def step_value(data: Any) -> Step:
+    """Return a step of its data."""
+    return Step.model_validate(data, extra="ignore")
 
 
 def check_format(number: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from agent_memory import conf
 from agent_memory.exceptions import InvalidConversationId, InvalidCursor
@@ -38,7 +38,7 @@ def read_message_cursor(cursor: str | None) -> int | None:
 
 def conversation_cursor(conversation: StoredConversation) -> str:
     """Return the cursor of the page that follows this conversation."""
-    text = json.dumps([conversation.last_activity.isoformat(), conversation.id])
+    text = json.dumps([conversation.last_activity.astimezone(UTC).isoformat(), conversation.id])
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
@@ -49,7 +49,10 @@ def read_conversation_cursor(cursor: str | None) -> tuple[datetime, str] | None:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         last_activity, conversation_id = json.loads(base64.b64decode(padded, b"-_", validate=True))
-        return datetime.fromisoformat(last_activity), check_conversation_id(conversation_id)
+        moment = datetime.fromisoformat(last_activity)
+        if moment.utcoffset() != timedelta() or not 1970 <= moment.year < 9999:
+            raise ValueError("Databases and time zones have no form for it.")
+        return moment, check_conversation_id(conversation_id)
     except (AttributeError, TypeError, ValueError, RecursionError, InvalidConversationId) as error:
         raise _invalid(cursor) from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -116,15 +116,15 @@ def test_a_call_that_fails_takes_one_statement_to_give_back(store, conversation_
 @pytest.mark.parametrize(
     "read",
     [
-        lambda store, id: store.paginate_conversation_messages(id),
-        lambda store, id: store.paginate_conversation_messages(id, cursor="3"),
-        lambda store, id: store.latest_conversation_id(ADA, "coach"),
-        lambda store, id: store.load(id),
-        lambda store, id: store.load(id, keep_last_turns=10),
-        lambda store, id: store.get(id),
-        lambda store, id: store.list_conversations(ADA),
-        lambda store, id: store.conversation_belongs_to(id, ADA),
-        lambda store, id: store.rename(id, "title"),
+        lambda store, filled: store.paginate_conversation_messages(filled),
+        lambda store, filled: store.paginate_conversation_messages(filled, cursor="3"),
+        lambda store, filled: store.latest_conversation_id(ADA, "coach"),
+        lambda store, filled: store.load(filled),
+        lambda store, filled: store.load(filled, keep_last_turns=10),
+        lambda store, filled: store.get(filled),
+        lambda store, filled: store.list_conversations(ADA),
+        lambda store, filled: store.conversation_belongs_to(filled, ADA),
+        lambda store, filled: store.rename(filled, "title"),
     ],
     ids=["page", "deep page", "latest", "history", "window", "get", "list", "ownership", "rename"],
 )
@@ -170,7 +170,7 @@ def last_position() -> int:
 def test_a_page_reads_no_row_after_it(store, conversation_id):
     for _ in range(3):
         store.append(conversation_id, a_turn())
-    newest, older = store.paginate_conversation_messages(conversation_id, per_page=2)
+    _, older = store.paginate_conversation_messages(conversation_id, per_page=2)
     ConversationMessage.objects.filter(id__lt=int(older.id)).update(parts="not JSON")
     assert len(store.paginate_conversation_messages(conversation_id, per_page=1)) == 1
 
@@ -362,9 +362,9 @@ def test_a_fault_between_the_rows_leaves_nothing(store, monkeypatch):
 @pytest.mark.django_db(transaction=True)
 def test_a_direct_append_joins_the_transaction_of_its_caller():
     store = DatabaseConversationStore()
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
+    with transaction.atomic():
         store.append("rolled back", a_turn())
-        _ = 1 / 0
+        transaction.set_rollback(True)
     assert store.get("rolled back") is None
     with transaction.atomic():
         with pytest.raises(TransactionOpen):
@@ -439,17 +439,16 @@ def in_threads(work: Callable[[int], Any], count: int = 8) -> list[Any]:
 
 
 @pytest.fixture
-def servers(transactional_db: None) -> Iterator[None]:
+def servers(transactional_db: None) -> None:
     if connection.vendor == "sqlite":
         pytest.skip("SQLite in memory has one connection: TEST_DATABASE=postgresql uv run pytest")
-    yield
 
 
 def test_of_many_workers_one_gets_the_conversation(servers):
     store = DatabaseConversationStore()
     store.append("busy", a_turn())
     for conversation_id in ("busy", "new"):
-        got = in_threads(lambda _, id=conversation_id: store.reserve(id, create=True))
+        got = in_threads(lambda _, taken=conversation_id: store.reserve(taken, create=True))
         refused = [each for each in got if isinstance(each, ConversationBusy)]
         assert len(refused) == 7, got
 

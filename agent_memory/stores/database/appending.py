@@ -1,8 +1,7 @@
-"""Writing a turn: the conversation's row counts it in, and two rows follow."""
+"""Writing a turn so that it stands there once: whole, in order, and only for who may."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import count
 
 from django.db import IntegrityError, transaction
@@ -10,9 +9,10 @@ from django.db import IntegrityError, transaction
 from agent_memory.exceptions import ConversationConflict
 from agent_memory.messages import Turn
 from agent_memory.records import Heading, Reservation, StoredTurn, new_id
-from agent_memory.stores.database import queries, reserving, rows
+from agent_memory.stores.database import queries, reserving
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import durable
+from agent_memory.stores.database.turns import stored_turn, write_turn
 
 ATTEMPTS = 5
 
@@ -28,7 +28,7 @@ def append(using: str, heading: Heading, turn: Turn, reservation: Reservation) -
     def work() -> StoredTurn:
         try:
             with durable(using):
-                stored = _write(using, heading, turn, reservation)
+                stored = write_turn(using, heading, turn, reservation)
         except IntegrityError:
             if not reservation.new:
                 raise
@@ -52,8 +52,10 @@ def append_directly(using: str, heading: Heading, turn: Turn) -> StoredTurn:
         for _ in range(ATTEMPTS):
             try:
                 with transaction.atomic(using):
-                    taken = reserving.take(using, heading, reservation.turn_id)
-                    stored = _write(using, heading, turn, taken)
+                    taken = reserving.take(
+                        reserving.Wanted(using, heading, reservation.turn_id, create=True)
+                    )
+                    stored = write_turn(using, heading, turn, taken)
             except IntegrityError:
                 continue  # another one opened the conversation in between
             if stored is not None:
@@ -61,39 +63,6 @@ def append_directly(using: str, heading: Heading, turn: Turn) -> StoredTurn:
         raise ConversationConflict(heading.id, turn)
 
     return retried(using, work)
-
-
-def _write(using: str, heading: Heading, turn: Turn, reservation: Reservation) -> StoredTurn | None:
-    """Write the rows of a turn, if the reservation still holds."""
-    now = rows.local(datetime.now(UTC))
-    usage = rows.totals(turn.usage + turn.title_usage)
-    position = reservation.next_position
-    if reservation.new:
-        row = rows.conversation_row(heading, using, moment=now, opened=True)
-        queries.conversation.run(using, row | usage | {"next_position": 2, "turn_count": 1})
-        position = 0
-    else:
-        counted = queries.append(bool(heading.title)).run(
-            using,
-            id=heading.id,
-            reservation=reservation.turn_id,
-            title=heading.title,
-            title_source=heading.title_source,
-            last_activity=now,
-            **usage,
-        )
-        if counted is None:
-            return None
-        if position is None:
-            ((following,),) = queries.position.rows(using, id=heading.id)
-            position = following - 2
-    begun = rows.local(reservation.begun_at)
-    user, assistant = rows.turn_rows(
-        heading, turn, reservation.turn_id, using, begun=begun, ended=now
-    )
-    user["position"], assistant["position"] = position, position + 1
-    user_id, assistant_id = queries.turn_rows.run(using, user, assistant)
-    return _stored(reservation, user_id, assistant_id)
 
 
 def _written(using: str, heading: Heading, turn: Turn, reservation: Reservation) -> StoredTurn:
@@ -106,14 +75,4 @@ def _written(using: str, heading: Heading, turn: Turn, reservation: Reservation)
     )
     if len(found) != 2 or found[1][2] != turn.status:
         raise ConversationConflict(heading.id, turn)
-    return _stored(reservation, found[0][0], found[1][0])
-
-
-def _stored(reservation: Reservation, user_id: int, assistant_id: int) -> StoredTurn:
-    return StoredTurn(
-        reservation.conversation_id,
-        reservation.turn_id,
-        str(user_id),
-        str(assistant_id),
-        created=reservation.new or reservation.placeholder,
-    )
+    return stored_turn(reservation, found[0][0], found[1][0])

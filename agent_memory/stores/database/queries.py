@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, Literal
 
 from django.db import models
-from django.db.models import Case, F, FilteredRelation, Func, Q, Value, When
+from django.db.models import Case, Exists, F, FilteredRelation, Func, OuterRef, Q, Value, When
 from django.db.models.functions import Coalesce, Greatest
 
 from agent_memory.models import (
@@ -57,18 +57,33 @@ RESERVED = ("next_position", "participant_type_id", "participant_key", "title_so
 
 
 @cache
-def reserve(owner: Owner, create: bool) -> Update:
-    """Take a free, expired or own reservation; give back ``RESERVED``."""
+def reserve(owner: Owner, keyed: bool) -> Update:
+    """
+    Take a free, expired or own reservation; give back ``RESERVED``.
+
+    Not free is a dead placeholder, which nobody owns, and what expired with
+    entries in the journal: they are dropped and buried first. ``keyed``: nor is
+    a conversation that has a turn of this key.
+    """
 
     def build() -> Any:
-        free = Q(reserved_until__lte=DatabaseMilliseconds())
+        free = Q(
+            reserved_until__lte=DatabaseMilliseconds(), journalled=False, opened_at__isnull=False
+        )
         found = Conversation.objects.filter(
             free | Q(reservation=of(Conversation, "reservation")),
             id=of(Conversation, "id"),
             paused_position__isnull=True,
         )
-        if not create:
-            found = found.filter(opened_at__isnull=False)
+        if keyed:
+            found = found.filter(
+                ~Exists(
+                    ConversationMessage.objects.filter(
+                        conversation=OuterRef("pk"),
+                        idempotency_key=of(Conversation, "reserved_key"),
+                    )
+                )
+            )
         if owner == "nobody":
             found = found.filter(participant_type__isnull=True)
         elif owner == "participant":
@@ -80,6 +95,7 @@ def reserve(owner: Owner, create: bool) -> Update:
             "reservation": of(Conversation, "reservation"),
             "reserved_since": DatabaseMilliseconds(),
             "reserved_until": DatabaseMilliseconds() + Param("milliseconds", integer),
+            "reserved_key": of(Conversation, "reserved_key"),
         }
         return found, changes, RESERVED
 
@@ -109,6 +125,9 @@ obstacle = Select(
         "paused_position",
         "reserved_since",
         "reserved_until",
+        "reservation",
+        "reserved_key",
+        "journalled",
         DatabaseMilliseconds(),
     )
 )
@@ -150,17 +169,20 @@ def append(titled: bool) -> Update:
                 When(title_source="", then=of(Conversation, "title_source")),
                 default=F("title_source"),
             )
-        changes |= {
-            "next_position": F("next_position") + 2,
-            "turn_count": F("turn_count") + 1,
-            "last_activity": of(Conversation, "last_activity"),
-            "opened_at": Coalesce(F("opened_at"), of(Conversation, "last_activity")),
-            **{name: F(name) + of(Conversation, name) for name in TOTALS},
-            **FREE,
-        }
-        return mine(), changes, ()
+        return mine(), changes | _counted_in(), ()
 
     return Update(build)
+
+
+def _counted_in() -> dict[str, Any]:
+    return {
+        "next_position": F("next_position") + 2,
+        "turn_count": F("turn_count") + 1,
+        "last_activity": of(Conversation, "last_activity"),
+        "opened_at": Coalesce(F("opened_at"), of(Conversation, "last_activity")),
+        **{name: F(name) + of(Conversation, name) for name in TOTALS},
+        **FREE,
+    }
 
 
 position = Select(
@@ -227,6 +249,62 @@ turn_of = Select(
         .values_list("id", "role", "status")
     )
 )
+
+keyed_position = Select(
+    lambda: ConversationMessage.objects.filter(
+        conversation=of(Conversation, "id"),
+        idempotency_key=of(ConversationMessage, "idempotency_key"),
+    ).values_list("position", "fingerprint")
+)
+
+TURN = ("id", "turn_id", "status", "format", "parts", "steps", "meta")
+
+turn_at = Select(
+    lambda: (
+        ConversationMessage.objects.filter(
+            conversation=of(Conversation, "id"),
+            position__gte=of(ConversationMessage, "position"),
+            position__lte=of(ConversationMessage, "position") + 1,
+        )
+        .order_by("position")
+        .values_list(*TURN)
+    )
+)
+
+journal_mark = Update(
+    lambda: (
+        mine(),
+        {
+            "journalled": Value(True),
+            "reserved_until": DatabaseMilliseconds() + Param("milliseconds", integer),
+        },
+        (),
+    )
+)
+
+journal_entry = Insert(lambda: (TurnJournal, 1, {}))
+
+journal = Select(
+    lambda: (
+        TurnJournal.objects.filter(
+            conversation=of(Conversation, "id"), turn_id=of(TurnJournal, "turn_id")
+        )
+        .order_by("step", "index")
+        .values_list("step", "index", "entry")
+    )
+)
+
+drop_journal = Delete(lambda: TurnJournal.objects.filter(conversation=of(Conversation, "id")))
+
+
+bury = Update(
+    lambda: (
+        mine().filter(journalled=True, reserved_until__lte=DatabaseMilliseconds()),
+        {"reserved_until": DatabaseMilliseconds() + Param("milliseconds", integer)},
+        (),
+    )
+)
+"""Take the place of a worker that is dead, if it is."""
 
 PAGE = (
     "id",

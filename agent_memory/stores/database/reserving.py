@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import IntegrityError, transaction
 
@@ -13,51 +14,88 @@ from agent_memory.exceptions import (
     ConversationBusy,
     ConversationConflict,
     ConversationDoesNotExist,
+    TurnFailed,
 )
-from agent_memory.records import Heading, Reservation
-from agent_memory.stores.database import queries, rows
+from agent_memory.records import Answered, Heading, Once, Reservation, StoredTurn
+from agent_memory.stores.database import journal, queries, rows
+from agent_memory.stores.database.turns import insert_placeholder
 
 ATTEMPTS = 5
 
 
-def reserve(
-    using: str, heading: Heading, turn_id: str, *, must_own: bool, create: bool
-) -> Reservation:
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A reservation that is asked for; ``turn_id`` will be its token."""
+
+    using: str
+    heading: Heading
+    turn_id: str
+    must_own: bool = False
+    create: bool = False
+    once: Once | None = None
+
+    @property
+    def owner(self) -> queries.Owner:
+        if not self.must_own:
+            return "anybody"
+        return "nobody" if self.heading.participant is None else "participant"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {
+            "id": self.heading.id,
+            "reservation": self.turn_id,
+            "reserved_key": self.once.key if self.once else "",
+            "milliseconds": round(conf.setting("RESERVATION_SECONDS") * 1000),
+            **rows.participant_columns(self.heading.participant, self.using),
+        }
+
+    def reservation(self, **facts: Any) -> Reservation:
+        return Reservation(self.heading.id, self.turn_id, once=self.once, **facts)
+
+
+def reserve(wanted: Wanted) -> Reservation:
     """
     Take a conversation's reservation for the participant of a heading.
 
     A new id gets a hidden row at once, where ``create`` allows it. Raises as
     ``ConversationStore.reserve()`` does.
     """
-    reservation, values = _begin(using, heading, turn_id)
-    owner: queries.Owner = "anybody"
-    if must_own:
-        owner = "nobody" if heading.participant is None else "participant"
     for _ in range(ATTEMPTS):
-        row = queries.reserve(owner, create).run(using, **values)
-        if row is not None:
-            return fill(reservation, row, using)
-        if _raise_obstacle(using, values, must_own=must_own, create=create):
-            continue
-        if _insert_placeholder(using, heading, values):
-            reservation.placeholder = True
-            reservation.next_position = 0
-            reservation.participant = heading.participant
+        reservation = _update(wanted)
+        if reservation is None:
+            found = queries.obstacle.rows(wanted.using, id=wanted.heading.id)
+            if found:
+                reservation = _clear_the_way(wanted, Obstacle(*found[0]))
+            elif not wanted.create:
+                raise ConversationDoesNotExist(wanted.heading.id)
+            else:
+                reservation = _insert_placeholder(wanted)
+        if reservation is not None:
             return reservation
-    raise ConversationConflict(heading.id)
+    raise ConversationConflict(wanted.heading.id)
 
 
-def take(using: str, heading: Heading, turn_id: str) -> Reservation:
+def take(wanted: Wanted) -> Reservation:
     """Take it inside the transaction of a direct append, which creates what is not there."""
-    reservation, values = _begin(using, heading, turn_id)
     for _ in range(ATTEMPTS):
-        row = queries.reserve("anybody", create=True).run(using, **values)
-        if row is not None:
-            return fill(reservation, row, using)
-        if not _raise_obstacle(using, values, must_own=False, create=True):
-            reservation.new = True
+        reservation = _update(wanted)
+        if reservation is None:
+            found = queries.obstacle.rows(wanted.using, id=wanted.heading.id)
+            if not found:
+                return wanted.reservation(new=True)
+            reservation = _clear_the_way(wanted, Obstacle(*found[0]))
+        if reservation is not None:
             return reservation
-    raise ConversationConflict(heading.id)
+    raise ConversationConflict(wanted.heading.id)
+
+
+def drop_dead_placeholder(using: str, conversation_id: str) -> bool:
+    """Remove the hidden row of a first turn whose worker died; tells whether there was one."""
+    found = queries.obstacle.rows(using, id=conversation_id)
+    if not found or not (obstacle := Obstacle(*found[0])).is_dead_placeholder:
+        return False
+    return bool(queries.drop_placeholder.run(using, id=conversation_id, reservation=obstacle.token))
 
 
 def fill(reservation: Reservation, row: rows.Row, using: str) -> Reservation:
@@ -69,55 +107,95 @@ def fill(reservation: Reservation, row: rows.Row, using: str) -> Reservation:
     return reservation
 
 
-def _begin(using: str, heading: Heading, turn_id: str) -> tuple[Reservation, dict[str, Any]]:
-    reservation = Reservation(heading.id, turn_id)
-    return reservation, {
-        "id": heading.id,
-        "reservation": reservation.turn_id,
-        "milliseconds": round(conf.setting("RESERVATION_SECONDS") * 1000),
-        **rows.participant_columns(heading.participant, using),
-    }
+class Obstacle(NamedTuple):
+    """A conversation that could not be reserved, in the columns of ``queries.obstacle``."""
+
+    opened_at: datetime | None
+    participant_type_id: int | None
+    participant_key: str
+    paused_position: int | None
+    since: int
+    until: int
+    token: str
+    key: str
+    journalled: bool
+    now: int
+
+    @property
+    def is_dead_placeholder(self) -> bool:
+        return self.opened_at is None and not self.journalled and self.until <= self.now
+
+    def belongs_to(self, values: dict[str, Any]) -> bool:
+        owner = self.participant_type_id, self.participant_key
+        return owner == (values["participant_type_id"], values["participant_key"])
 
 
-def _raise_obstacle(using: str, values: dict[str, Any], *, must_own: bool, create: bool) -> bool:
+def _update(wanted: Wanted) -> Reservation | None:
+    statement = queries.reserve(wanted.owner, keyed=wanted.once is not None)
+    row = statement.run(wanted.using, **wanted.values)
+    return None if row is None else fill(wanted.reservation(), row, wanted.using)
+
+
+def _clear_the_way(wanted: Wanted, obstacle: Obstacle) -> Reservation | None:
     """
-    Raise what stood in the way, ownership first.
+    Raise what stood in the way: ownership first, then the key, a pause, another turn.
 
-    Returns False when there is no such conversation and it may be created, and
-    True when nothing stands in the way any more.
+    What a dead worker left is put away. Returns the turn that an idempotency
+    key has already, and ``None`` when it is worth trying again.
     """
-    conversation_id = values["id"]
-    found = queries.obstacle.rows(using, id=conversation_id)
-    if not found:
-        if not create:
-            raise ConversationDoesNotExist(conversation_id)
-        return False
-    opened_at, type_id, key, paused_position, since, until, now = found[0]
-    owned = (type_id, key) == (values["participant_type_id"], values["participant_key"])
-    if (must_own and not owned) or (opened_at is None and not create):
+    conversation_id = wanted.heading.id
+    if obstacle.is_dead_placeholder:
+        queries.drop_placeholder.run(wanted.using, id=conversation_id, reservation=obstacle.token)
+        return None
+    hidden = obstacle.opened_at is None and not obstacle.journalled and not wanted.create
+    if hidden or (wanted.must_own and not obstacle.belongs_to(wanted.values)):
         raise ConversationDoesNotExist(conversation_id)
-    if paused_position is not None:
+    answered = _answered(wanted)
+    if answered is not None:
+        return answered
+    if obstacle.paused_position is not None:
         raise ApprovalsPending("The conversation waits for approvals.")
-    if until > now:
+    if obstacle.until > obstacle.now:
         raise ConversationBusy(
             conversation_id,
-            since=datetime.fromtimestamp(since / 1000, UTC),
-            retry_after=(until - now) / 1000,
+            since=datetime.fromtimestamp(obstacle.since / 1000, UTC),
+            retry_after=(obstacle.until - obstacle.now) / 1000,
+            same_message=wanted.once is not None and wanted.once.key == obstacle.key,
         )
-    return True
+    if obstacle.journalled:
+        journal.bury(wanted.using, conversation_id, obstacle.token)
+    return None
 
 
-def _insert_placeholder(using: str, heading: Heading, values: dict[str, Any]) -> bool:
-    """Write the hidden row of a conversation to be; False: somebody was faster."""
-    moment = rows.local(datetime.now(UTC))
-    row = rows.conversation_row(heading, using, moment=moment, opened=False)
+def _answered(wanted: Wanted) -> Reservation | None:
+    """Return the turn that the key has; raises ``TurnFailed``, and for another message."""
+    if wanted.once is None:
+        return None
+    conversation_id, using = wanted.heading.id, wanted.using
+    found = queries.keyed_position.rows(using, id=conversation_id, idempotency_key=wanted.once.key)
+    if not found:
+        return None
+    ((position, fingerprint),) = found
+    if fingerprint != wanted.once.fingerprint:
+        raise ConversationConflict(
+            conversation_id,
+            message="This idempotency key stands for another message: give each its own.",
+        )
+    said, answered = queries.turn_at.rows(using, id=conversation_id, position=position)
+    turn = rows.turn(said, answered)
+    if turn.status == "failed":
+        raise TurnFailed(turn)
+    stored = StoredTurn(conversation_id, said[1], str(said[0]), str(answered[0]))
+    return wanted.reservation(answered=Answered(turn, stored))
+
+
+def _insert_placeholder(wanted: Wanted) -> Reservation | None:
+    """Write the hidden row of a conversation to be; ``None``: somebody was faster."""
     try:
-        with transaction.atomic(using):
-            queries.placeholder.run(
-                using,
-                row | {"reservation": values["reservation"]},
-                milliseconds=values["milliseconds"],
-            )
+        with transaction.atomic(wanted.using):
+            insert_placeholder(wanted.using, wanted.heading, wanted.values)
     except IntegrityError:
-        return False
-    return True
+        return None
+    return wanted.reservation(
+        placeholder=True, next_position=0, participant=wanted.heading.participant
+    )

@@ -13,9 +13,15 @@ from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
 from agent_memory.exceptions import InvalidParticipant
-from agent_memory.messages import Message, Turn, Usage
+from agent_memory.messages import Message, Turn, TurnError, Usage
 from agent_memory.participants import Participant
-from agent_memory.records import Heading, StoredConversation, StoredMessage, readable
+from agent_memory.records import (
+    Heading,
+    Reservation,
+    StoredConversation,
+    StoredMessage,
+    readable,
+)
 from agent_memory.stores import codec
 from agent_memory.stores.database.queries import TOTALS
 
@@ -53,6 +59,11 @@ def participant_value(type_id: int | None, key: str, using: str) -> Participant 
 def local(moment: datetime) -> datetime:
     """Return an aware moment as the project keeps times."""
     return moment if settings.USE_TZ else timezone.make_naive(moment)
+
+
+def aware(moment: datetime) -> datetime:
+    """Return a moment that the project keeps as an aware one."""
+    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
 
 def totals(usage: Usage) -> dict[str, int]:
@@ -116,16 +127,25 @@ def message_row(conversation_id: str, position: int, message: Message, moment: d
 
 
 def turn_rows(
-    heading: Heading, turn: Turn, turn_id: str, using: str, *, begun: datetime, ended: datetime
+    heading: Heading,
+    turn: Turn,
+    reservation: Reservation,
+    using: str,
+    *,
+    begun: datetime,
+    ended: datetime,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the two rows of a turn; their positions are given when they are written."""
     user = message_row(heading.id, 0, turn.user, begun)
-    user |= {"turn_id": turn_id, "agent": heading.agent}
+    user |= {"turn_id": reservation.turn_id, "agent": heading.agent}
+    if reservation.once is not None:
+        user["idempotency_key"] = reservation.once.key
+        user["fingerprint"] = reservation.once.fingerprint
     user |= participant_columns(heading.participant, using)
     last = turn.steps[-1] if turn.steps else None
     error = turn.error
     assistant = message_row(heading.id, 0, Message("assistant", turn.text), ended) | {
-        "turn_id": turn_id,
+        "turn_id": reservation.turn_id,
         "agent": heading.agent,
         "parts": "[]",
         "steps": codec.encode_steps(turn.steps),
@@ -166,6 +186,19 @@ def window_messages(rows: Iterable[Row]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
+def turn(said: Row, answered: Row) -> Turn:
+    """Return the turn of two ``TURN`` rows. Raises ``UnsupportedFormat``."""
+    codec.check_format(max(said[3], answered[3]))
+    (parts,), (steps,) = codec.decode_parts([said[4]]), codec.decode_steps([answered[5]])
+    error = json.loads(answered[6]).get("error")
+    return Turn(
+        user=Message("user", parts),
+        steps=steps,
+        status=answered[2],
+        error=TurnError.model_validate(error, extra="ignore") if error else None,
+    )
+
+
 def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
     """Return ``PAGE`` rows as values. Raises ``UnsupportedFormat``."""
     for row in rows:
@@ -178,7 +211,7 @@ def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
             position=row[1],
             role=row[2],
             content=row[3],
-            created_at=row[4],
+            created_at=aware(row[4]),
             parts=parts,
             steps=steps,
             meta=json.loads(row[7]),
@@ -213,8 +246,8 @@ def stored_conversation(row: Row, using: str) -> StoredConversation:
         agent=row[3],
         title=row[4],
         title_source=row[5],
-        opened_at=row[6],
-        last_activity=row[7],
+        opened_at=aware(row[6]),
+        last_activity=aware(row[7]),
         turns=row[8],
         usage=Usage(**dict(zip(TOTALS, row[9:], strict=True))),
     )

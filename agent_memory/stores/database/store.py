@@ -28,7 +28,9 @@ from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.records import (
     ConversationPage,
     Heading,
+    JournalEntry,
     MessagePage,
+    Once,
     Page,
     Reservation,
     StoredConversation,
@@ -40,7 +42,7 @@ from agent_memory.records import (
 from agent_memory.signals import conversation_cleared
 from agent_memory.stores import cursors
 from agent_memory.stores.base import ConversationStore
-from agent_memory.stores.database import appending, queries, reserving, rows
+from agent_memory.stores.database import appending, journal, queries, releasing, reserving, rows
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import give_back, in_transaction
 
@@ -70,6 +72,7 @@ class DatabaseConversationStore(ConversationStore):
         must_own: bool = False,
         create: bool = False,
         agent: str = "",
+        once: Once | None = None,
     ) -> Reservation:
         """See ConversationStore.reserve(); one statement where nothing is in the way."""
         using = self.writing
@@ -79,11 +82,8 @@ class DatabaseConversationStore(ConversationStore):
         if conversation_id is None:
             return Reservation(new_id(), new_id(), new=True)
         heading = Heading(conversation_id, owner, agent)
-        turn_id = new_id()
-        return retried(
-            using,
-            lambda: reserving.reserve(using, heading, turn_id, must_own=must_own, create=create),
-        )
+        wanted = reserving.Wanted(using, heading, new_id(), must_own, create, once)
+        return retried(using, lambda: reserving.reserve(wanted))
 
     def load(
         self,
@@ -126,9 +126,11 @@ class DatabaseConversationStore(ConversationStore):
         if reservation.new:
             return
         using = self.writing
-        give_up = queries.drop_placeholder if reservation.placeholder else queries.release
-        values = {"id": reservation.conversation_id, "reservation": reservation.turn_id}
-        retried(using, lambda: give_up.run(using, **values))
+        retried(using, lambda: releasing.release(using, reservation))
+
+    def journal(self, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
+        """See ConversationStore.journal(); one transaction of two statements."""
+        return journal.write(self.writing, reservation, entry, seconds)
 
     def append(
         self, conversation: Heading | str, turn: Turn, *, reservation: Reservation | None = None
@@ -162,20 +164,31 @@ class DatabaseConversationStore(ConversationStore):
             "person" if title else "",
         )
         now = rows.local(datetime.now(UTC))
-        row = rows.conversation_row(heading, using, moment=now, opened=True)
-        try:
-            with transaction.atomic(using):
-                queries.conversation.run(using, row)
-                ConversationMessage.objects.using(using).bulk_create(
-                    ConversationMessage(**rows.message_row(heading.id, position, message, now))
-                    for position, message in enumerate(messages, start=-len(messages))
+        for _ in range(2):
+            try:
+                with transaction.atomic(using):
+                    row = rows.conversation_row(heading, using, moment=now, opened=True)
+                    queries.conversation.run(using, row)
+                    ConversationMessage.objects.using(using).bulk_create(
+                        ConversationMessage(**rows.message_row(heading.id, position, message, now))
+                        for position, message in enumerate(messages, start=-len(messages))
+                    )
+            except IntegrityError:
+                if not reserving.drop_dead_placeholder(using, heading.id):
+                    break
+            else:
+                return StoredConversation(
+                    heading.id,
+                    heading.participant,
+                    agent,
+                    title,
+                    heading.title_source,
+                    opened_at=rows.aware(now),
+                    last_activity=rows.aware(now),
+                    turns=0,
                 )
-        except IntegrityError:
-            raise ConversationConflict(
-                heading.id, message=f"There is a conversation {heading.id!r} already."
-            ) from None
-        return StoredConversation(
-            heading.id, heading.participant, agent, title, heading.title_source, now, now, turns=0
+        raise ConversationConflict(
+            heading.id, message=f"There is a conversation {heading.id!r} already."
         )
 
     def get(self, conversation_id: str) -> StoredConversation | None:
@@ -225,7 +238,7 @@ class DatabaseConversationStore(ConversationStore):
         if agent is not None:
             found = found.filter(agent=agent)
         if after is not None:
-            moment, conversation_id = after
+            moment, conversation_id = rows.local(after[0]), after[1]
             found = found.filter(
                 models.Q(last_activity__lt=moment)
                 | models.Q(last_activity=moment, id__lt=conversation_id)

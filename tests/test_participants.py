@@ -1,0 +1,120 @@
+"""A participant is a type and a key, taken from a saved instance or given."""
+
+from __future__ import annotations
+
+import uuid
+from types import SimpleNamespace
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import models
+from django.test.utils import isolate_apps
+from django.utils.functional import SimpleLazyObject
+
+from agent_memory.exceptions import InvalidParticipant
+from agent_memory.participants import Participant
+from tests.testapp.models import Place, Team, Ticket
+
+
+def saved(instance):
+    instance._state.adding = False
+    return instance
+
+
+def test_nobody_and_a_ready_participant_are_taken_as_they_are():
+    assert Participant.of(None) is None
+    ready = Participant("auth.user", "7")
+    assert Participant.of(ready) is ready
+
+
+def test_type_and_key_make_a_participant_together():
+    assert Participant("auth.user", "1") == Participant("auth.user", "1")
+    assert Participant("auth.user", "1") != Participant("auth.group", "1")
+    assert Participant("auth.user", "1") != Participant("auth.user", "01")
+
+
+def test_a_saved_instance_is_its_model_and_the_text_of_its_key():
+    key = uuid.uuid4()
+    assert Participant.of(saved(User(pk=7))) == Participant("auth.user", "7")
+    assert Participant.of(saved(Team(pk=7))) == Participant("testapp.team", "7")
+    assert Participant.of(saved(Ticket(pk=key))) == Participant("testapp.ticket", str(key))
+    assert Participant.of(saved(Place(pk=" Ä "))) == Participant("testapp.place", " Ä ")
+
+
+def test_a_key_is_the_same_however_it_was_written():
+    key = uuid.uuid4()
+    assert Participant.of(saved(Ticket(pk=key.hex))) == Participant("testapp.ticket", str(key))
+    assert Participant.of(saved(User(pk="7"))) == Participant("auth.user", "7")
+    assert Participant.of(saved(User(pk=0))) == Participant("auth.user", "0")
+
+
+@isolate_apps("tests.testapp")
+def test_a_proxy_is_its_concrete_model():
+    class Squad(Team):
+        class Meta:
+            app_label = "testapp"
+            proxy = True
+
+    assert Participant.of(saved(Squad(pk=7))) == Participant("testapp.team", "7")
+
+
+@isolate_apps("tests.testapp")
+def test_a_child_of_a_concrete_model_is_itself():
+    class Crew(Team):
+        class Meta:
+            app_label = "testapp"
+
+    assert Participant.of(saved(Crew(pk=7))) == Participant("testapp.crew", "7")
+
+
+@isolate_apps("tests.testapp")
+def test_a_key_that_is_a_relation_is_the_key_behind_it():
+    class Profile(models.Model):
+        ticket = models.OneToOneField(Ticket, models.CASCADE, primary_key=True)
+
+        class Meta:
+            app_label = "testapp"
+
+    key = uuid.uuid4()
+    profile = saved(Profile(ticket=saved(Ticket(pk=key))))
+    assert Participant.of(profile) == Participant("testapp.profile", str(key))
+
+
+def test_a_lazy_user_is_the_user():
+    lazy = SimpleLazyObject(lambda: saved(User(pk=7)))
+    assert Participant.of(lazy) == Participant("auth.user", "7")
+
+
+@pytest.mark.parametrize("anonymous", [AnonymousUser(), SimpleLazyObject(AnonymousUser)])
+def test_an_anonymous_user_is_refused_with_the_remedy(anonymous):
+    with pytest.raises(InvalidParticipant, match=r"for_participant\(None\)"):
+        Participant.of(anonymous)
+
+
+@pytest.mark.parametrize("unsaved", [User(), User(pk=7), Ticket(), saved(User())])
+def test_an_unsaved_instance_is_refused_with_the_remedy(unsaved):
+    with pytest.raises(InvalidParticipant, match=r"This (User|Ticket) is not saved.*save it first"):
+        Participant.of(unsaved)
+
+
+@pytest.mark.parametrize(
+    "other", [7, "7", ("auth.user", "7"), User, Participant, object(), SimpleNamespace(id=7), {}]
+)
+def test_anything_else_is_refused_with_the_remedy(other):
+    with pytest.raises(InvalidParticipant, match="saved model instance"):
+        Participant.of(other)
+
+
+@pytest.mark.parametrize("text", ["", "x" * 256, "a\0", "\ud800", 7, None])
+def test_type_and_key_are_text_that_every_store_can_hold(text):
+    with pytest.raises(InvalidParticipant, match="participant's type"):
+        Participant(text, "1")
+    with pytest.raises(InvalidParticipant, match="participant's key"):
+        Participant("auth.user", text)
+    with pytest.raises(ValueError, match="participant"):
+        Participant("auth.user", text)
+
+
+def test_255_characters_of_any_alphabet_are_a_key():
+    key = "\U0001f600" * 255
+    assert Participant("auth.user", key).key == key

@@ -1,0 +1,86 @@
+"""The contract catches every broken store, passes the sound one, and holds nothing idle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent_memory.messages import Message
+from agent_memory.stores.base import ConversationStore
+from agent_memory.stores.inmemory import InMemoryConversationStore
+from agent_memory.testing import AsyncConversationStoreContract, ConversationStoreContract
+from tests.testing import (
+    broken_conversations,
+    broken_histories,
+    broken_ownership,
+    broken_pages,
+    broken_turns,
+)
+from tests.testing.broken import BROKEN
+
+MODULES = (broken_histories, broken_turns, broken_conversations, broken_ownership, broken_pages)
+PROMISES = tuple(name for name in dir(ConversationStoreContract) if name.startswith("test_"))
+
+
+def keeps(
+    store: type[ConversationStore],
+    promise: str,
+    contract: type[ConversationStoreContract] = ConversationStoreContract,
+) -> bool:
+    case = contract()
+    case.make_store = store  # type: ignore[method-assign]
+    try:
+        getattr(case, promise)()
+    except Exception:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("contract", [ConversationStoreContract, AsyncConversationStoreContract])
+@pytest.mark.parametrize("promise", PROMISES)
+def test_a_sound_store_keeps_every_promise(
+    promise: str, contract: type[ConversationStoreContract]
+) -> None:
+    assert keeps(InMemoryConversationStore, promise, contract)
+
+
+@pytest.mark.parametrize(
+    ("store", "promise"),
+    [pytest.param(store, promise, id=f"{store.__name__}-{promise}") for store, promise in BROKEN],
+)
+def test_each_broken_store_is_caught(store: type[ConversationStore], promise: str) -> None:
+    assert not keeps(store, promise)
+
+
+def test_each_promise_is_needed_to_catch_a_broken_store() -> None:
+    assert {promise for _, promise in BROKEN} == set(PROMISES)
+
+
+def test_each_broken_store_says_what_it_breaks() -> None:
+    noted = {store for store, _ in BROKEN}
+    defined = {
+        store
+        for module in MODULES
+        for name, store in vars(module).items()
+        if isinstance(store, type)
+        and store.__module__ == module.__name__
+        and not name.startswith(("_", "Changes"))
+    }
+    assert noted == defined
+    assert len(defined) > 90
+
+
+def test_the_async_contract_awaits_the_twins() -> None:
+    class ForgetsWhenAwaited(InMemoryConversationStore):
+        async def aload(self, *args: Any, **kwargs: Any) -> tuple[Message, ...]:
+            return ()
+
+    promise = "test_turns_come_back_equal_and_in_the_order_they_were_appended"
+    assert keeps(ForgetsWhenAwaited, promise)
+    assert not keeps(ForgetsWhenAwaited, promise, AsyncConversationStoreContract)
+
+
+def test_a_contract_without_a_store_says_what_to_define() -> None:
+    with pytest.raises(NotImplementedError, match=r"must define make_store\(\)"):
+        _ = ConversationStoreContract().store
