@@ -82,14 +82,15 @@ class InMemoryConversationStore(ConversationStore):
         turn = turn.model_copy(deep=True)
         if reservation is not None:
             return self._append(heading, turn, reservation)
-        reservation = self.reserve(
-            heading.id, participant=heading.participant, agent=heading.agent, create=True
-        )
-        try:
-            return self._append(heading, turn, reservation)
-        except BaseException:
-            self.release(reservation)
-            raise
+        with self._lock:
+            reservation = self.reserve(
+                heading.id, participant=heading.participant, agent=heading.agent, create=True
+            )
+            try:
+                return self._append(heading, turn, reservation)
+            except BaseException:
+                self.release(reservation)
+                raise
 
     def journal(self, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
         conversation_id = reservation.conversation_id

@@ -25,7 +25,18 @@ from agent_memory.testing.contract.base import plain_turn
 from agent_memory.testing.stores import AsyncConversationStoreContract
 
 TWINS = {
-    *("load", "append", "clear", "reserve", "renew", "release", "create", "get", "rename"),
+    *(
+        "load",
+        "append",
+        "clear",
+        "reserve",
+        "renew",
+        "release",
+        "journal",
+        "create",
+        "get",
+        "rename",
+    ),
     *("list_conversations", "latest_conversation_id", "conversation_belongs_to"),
     "paginate_conversation_messages",
 }
