@@ -11,28 +11,30 @@ import asyncio
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import SynchronousOnlyOperation
 
 from agent_memory import conf, flow
-from agent_memory.calls import Call, user_message
+from agent_memory.calls import Call, PromptOptions, make_call
 from agent_memory.exceptions import (
     HistoryConflict,
     InvalidProvider,
     ProviderError,
     ProviderUnavailable,
 )
-from agent_memory.flow import END, Do, Emit, Flow, Start, Take, Wait
-from agent_memory.history import check_keep_last_turns, window
+from agent_memory.flow import Do, Emit, Flow, Start, Take, Wait
+from agent_memory.history import check_window, window
 from agent_memory.messages import Message, Step, ToolResult, Turn, TurnError
 from agent_memory.providers import Provider, ProviderReply, ProviderRequest, get_provider
 from agent_memory.responses import (
+    Event,
     Finished,
     Response,
     Started,
     StepFinished,
+    TextDelta,
     ToolFinished,
     ToolStarted,
 )
@@ -48,6 +50,19 @@ class Recalled:
     conversation_id: str | None = None
     patience: float | None = None
     """How many seconds to wait for a provider before ``hold()`` is called again."""
+    response: Response | None = None
+    """The answer that the prompt's idempotency key has already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A step whose calls are about to run (``index`` -1), or the result of one of them."""
+
+    step: int
+    index: int
+    value: Step | ToolResult
+    following: Tool | None
+    """The tool that runs next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +130,16 @@ class Agent:
 
     async def amessages(self) -> Iterable[Message]:
         """See messages()."""
+        if type(self).messages is Agent.messages:
+            return ()
         return await sync_to_async(lambda: tuple(self.messages()))()
 
     def with_messages(self, messages: Iterable[Message]) -> Self:
         """
         Return a copy that is sent this history, which is never stored.
 
-        Raises ``HistoryConflict`` on an agent that has a history already.
+        It replaces one that was given before. Raises ``HistoryConflict`` on an
+        agent that keeps a history itself.
         """
         if self._has_own_messages():
             raise HistoryConflict(
@@ -135,82 +153,61 @@ class Agent:
 
     # The four ways to ask.
 
-    def prompt(
-        self,
-        message: str | Message,
-        *,
-        conversation_id: str | None = None,
-        keep_last_turns: int | None = None,
-        model: str | None = None,
-    ) -> Response:
+    def prompt(self, message: str | Message, **options: Unpack[PromptOptions]) -> Response:
         """
         Ask, and return the answer once it is complete and saved.
 
-        ``message`` is text or a user ``Message``. The other arguments go before
-        the agent's attributes and the settings. Raises ``ValueError`` for a
-        message that cannot be asked, ``ProviderError`` when no answer came, and
-        what ``RemembersConversations`` names.
+        ``message`` is text or a user ``Message``; ``PromptOptions`` tells the
+        options. Raises ``ValueError`` for what cannot be asked,
+        ``ProviderError`` when no answer came, and what
+        ``RemembersConversations`` names.
         """
         _refuse_running_loop("prompt", "aprompt")
-        return flow.run(self.turn(self._call(message, conversation_id, keep_last_turns, model)))
+        return flow.run(self.turn(self._call(message, options)))
 
-    async def aprompt(
-        self,
-        message: str | Message,
-        *,
-        conversation_id: str | None = None,
-        keep_last_turns: int | None = None,
-        model: str | None = None,
-    ) -> Response:
+    async def aprompt(self, message: str | Message, **options: Unpack[PromptOptions]) -> Response:
         """See prompt()."""
-        call = self._call(message, conversation_id, keep_last_turns, model)
-        return await flow.arun(self.turn(call))
+        return await flow.arun(self.turn(self._call(message, options)))
 
-    def stream(
-        self,
-        message: str | Message,
-        *,
-        conversation_id: str | None = None,
-        keep_last_turns: int | None = None,
-        model: str | None = None,
-    ) -> AgentStream:
+    def stream(self, message: str | Message, **options: Unpack[PromptOptions]) -> AgentStream:
         """
         Ask, and return an iterator of events that ends with ``Finished``.
 
         Nothing runs before it is iterated, or entered with ``with``.
         """
         _refuse_running_loop("stream", "astream")
-        call = self._call(message, conversation_id, keep_last_turns, model, streamed=True)
-        return AgentStream(flow.stream(self.turn(call)))
+        return AgentStream(flow.stream(self.turn(self._call(message, options, streamed=True))))
 
-    def astream(
-        self,
-        message: str | Message,
-        *,
-        conversation_id: str | None = None,
-        keep_last_turns: int | None = None,
-        model: str | None = None,
-    ) -> AsyncAgentStream:
+    def astream(self, message: str | Message, **options: Unpack[PromptOptions]) -> AsyncAgentStream:
         """See stream()."""
-        call = self._call(message, conversation_id, keep_last_turns, model, streamed=True)
-        return AsyncAgentStream(flow.astream(self.turn(call), result=lambda _: None))
+        turn = self.turn(self._call(message, options, streamed=True))
+        return AsyncAgentStream(flow.astream(turn, result=lambda _: None))
 
     # The path of a turn.
 
     def turn(self, call: Call) -> Flow[Response]:
         """Recall, generate, remember."""
+        call = yield from self.equip(call)
         recalled = yield from self.recall(call)
-        outcome = yield from self.generate(recalled, call)
-        response = yield from self.remember(recalled, outcome)
+        if recalled.response is not None:
+            response = yield from self.repeat(recalled.response)
+        else:
+            outcome = yield from self.generate(recalled, call)
+            response = yield from self.remember(recalled, outcome)
         yield Emit(Finished(response))
         return response
 
+    def equip(self, call: Call) -> Flow[Call]:
+        """Return the prompt with its instructions and tools; the hooks may use the ORM."""
+        equipped: Call = yield Do(self._equipped, self._aequipped, (call,))
+        return equipped
+
     def recall(self, call: Call) -> Flow[Recalled]:
         """Return the history that this prompt is sent with."""
-        if call.conversation_id is not None:
+        if call.conversation_id is not None or call.once is not None:
             raise HistoryConflict(
-                f"{type(self).__name__} keeps no conversations here, so it cannot go on with "
-                "one: mix in RemembersConversations, or drop conversation_id."
+                f"{type(self).__name__} keeps no conversation here: mix in "
+                "RemembersConversations and bind it, or drop conversation_id and idempotency_key."
             )
         messages = self._given_messages
         if messages is None:
@@ -222,6 +219,7 @@ class Agent:
         steps: list[Step] = []
         try:
             yield Emit(Started(recalled.conversation_id))
+            check_window(recalled.messages)
             yield from self.prepare(recalled, call)
             yield from self._generate_steps(recalled, call, steps)
         except GeneratorExit:
@@ -233,12 +231,25 @@ class Agent:
             return Outcome(failed, error)
         return Outcome(Turn(user=call.message, steps=tuple(steps)))
 
+    def repeat(self, response: Response) -> Flow[Response]:
+        """Tell an answer that was given before, as a stream would have told it."""
+        yield Emit(Started(response.conversation_id))
+        for step in response.turn.steps:
+            if step.text:
+                yield Emit(TextDelta(step.text))
+            yield Emit(StepFinished(step))
+        return response
+
     def prepare(self, recalled: Recalled, call: Call) -> Flow[None]:
         """Begin what goes on beside the answer."""
         yield from ()
 
     def hold(self, recalled: Recalled, *, tool: Tool | None = None) -> Flow[None]:
         """Keep what the turn holds, while a provider is waited for and before a tool runs."""
+        yield from ()
+
+    def journal(self, recalled: Recalled, call: Call, noted: Noted) -> Flow[None]:
+        """Note what tools are about to do, and what they did."""
         yield from ()
 
     def remember(self, recalled: Recalled, outcome: Outcome) -> Flow[Response]:
@@ -252,14 +263,15 @@ class Agent:
         request = ProviderRequest(
             model=call.model,
             messages=(*recalled.messages, call.message),
-            instructions=self.get_instructions(),
+            instructions=call.instructions,
             tools=tuple(tool.spec for tool in call.tools.values()),
         )
         for number in range(1, self.max_steps + 1):
             step = yield from self._ask(recalled, call, replace(request, steps=tuple(steps)))
             steps.append(step)
             yield Emit(StepFinished(step))
-            if step.finish_reason != "tool_calls" or number == self.max_steps:
+            answered = step.finish_reason != "tool_calls" or not step.tool_calls()
+            if answered or number == self.max_steps:
                 return
             yield from self._run_tools(recalled, call, steps)
 
@@ -275,16 +287,18 @@ class Agent:
             item = yield Take(asked)
             if isinstance(item, ProviderReply):
                 return item.step
-            if item is END:
-                raise ProviderUnavailable("The provider's stream ended without an answer.")
+            if not call.streamed or not isinstance(item, Event):
+                raise ProviderUnavailable("The provider ended without an answer.")
             yield Emit(item)
             yield from self.hold(recalled)
 
     def _run_tools(self, recalled: Recalled, call: Call, steps: list[Step]) -> Flow[None]:
-        step = steps[-1]
+        number, step = len(steps) - 1, steps[-1]
+        tool_calls = step.tool_calls()
+        tools = [call.tools.get(tool_call.name) for tool_call in tool_calls]
         results: dict[int, ToolResult] = {}
-        for index, tool_call in enumerate(step.tool_calls()):
-            tool = call.tools.get(tool_call.name)
+        yield from self.journal(recalled, call, Noted(number, -1, step, tools[0]))
+        for index, (tool_call, tool) in enumerate(zip(tool_calls, tools, strict=True)):
             yield from self.hold(recalled, tool=tool)
             yield Emit(ToolStarted(tool_call))
             if tool is None:
@@ -292,37 +306,39 @@ class Agent:
             else:
                 results[index] = yield Do(tool.run, tool.arun, (tool_call,))
             steps[-1] = step.with_results(results)
+            following = tools[index + 1] if index + 1 < len(tools) else None
+            yield from self.journal(recalled, call, Noted(number, index, results[index], following))
             yield Emit(ToolFinished(steps[-1].tool_calls()[index]))
 
     # Small things.
 
     def _call(
-        self,
-        message: str | Message,
-        conversation_id: str | None,
-        keep_last_turns: int | None,
-        model: str | None,
-        *,
-        streamed: bool = False,
+        self, message: str | Message, options: PromptOptions, *, streamed: bool = False
     ) -> Call:
-        asked = user_message(message)
-        if keep_last_turns is not None:
-            check_keep_last_turns(keep_last_turns)
-        chosen = model or self.model or conf.setting("MODEL")
-        if not chosen:
+        if unknown := options.keys() - PromptOptions.__annotations__:
+            raise TypeError(
+                f"A prompt takes no {', '.join(sorted(unknown))}; it takes "
+                f"{', '.join(PromptOptions.__annotations__)}."
+            )
+        if self.max_steps < 1:
+            raise ValueError(f"max_steps is at least 1, not {self.max_steps!r}.")
+        model = options.get("model") or self.model or conf.setting("MODEL")
+        if not model:
             raise InvalidProvider(
                 'No model is configured: set AGENT_MEMORY["MODEL"], the model of '
                 f"{type(self).__name__}, or pass model=..."
             )
-        return Call(
-            asked,
-            get_provider(self.provider),
-            chosen,
-            tools_by_name(self.get_tools()),
-            streamed,
-            conversation_id,
-            keep_last_turns,
-        )
+        return make_call(message, options, get_provider(self.provider), model, streamed=streamed)
+
+    def _equipped(self, call: Call) -> Call:
+        tools = tools_by_name(self.get_tools())
+        return replace(call, instructions=str(self.get_instructions() or ""), tools=tools)
+
+    async def _aequipped(self, call: Call) -> Call:
+        hooks = type(self).get_instructions, type(self).get_tools
+        if hooks == (Agent.get_instructions, Agent.get_tools):
+            return self._equipped(call)
+        return await sync_to_async(self._equipped)(call)
 
     def _copy(self, **changes: Any) -> Self:
         changed = copy.copy(self)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 DEFAULTS: dict[str, Any] = {
     "STORE": {"BACKEND": "agent_memory.stores.database.DatabaseConversationStore", "OPTIONS": {}},
     "PROVIDER": {
@@ -25,9 +27,17 @@ DEFAULTS: dict[str, Any] = {
     "TURN_SECONDS": 1800,
     "FAILED_TURNS": "keep",
     "VERIFY_OWNERSHIP": False,
+    "LIMITS": {},
     "DATABASE": None,
     "TABLES": {},
 }
+
+LIMITS: dict[str, int | None] = {
+    "message": 10_000_000,
+    "tool_result": 10_000_000,
+    "window": None,
+}
+"""Bytes of text in UTF-8; ``None`` is no limit."""
 
 TABLES: dict[str, str] = {
     "conversations": "agent_conversations",
@@ -39,10 +49,19 @@ TABLES: dict[str, str] = {
 
 
 def user_settings() -> dict[str, Any]:
-    """Return ``settings.AGENT_MEMORY`` as the project wrote it, or an empty dict."""
+    """
+    Return ``settings.AGENT_MEMORY`` as the project wrote it, or an empty dict.
+
+    Raises ``ImproperlyConfigured`` for anything but a dict or ``None``.
+    """
     from django.conf import settings
 
-    return getattr(settings, "AGENT_MEMORY", None) or {}
+    written = getattr(settings, "AGENT_MEMORY", None)
+    if written is None:
+        return {}
+    if not isinstance(written, dict):
+        raise ImproperlyConfigured(f"AGENT_MEMORY is a dict, not a {type(written).__name__}.")
+    return written
 
 
 def setting(key: str) -> Any:
@@ -59,5 +78,19 @@ def backend(key: str) -> tuple[str, dict[str, Any]]:
 
 
 def table(name: str) -> str:
-    """Return the table that ``AGENT_MEMORY["TABLES"]`` gives this name, or the default one."""
-    return str(setting("TABLES").get(name, TABLES[name]))
+    """
+    Return the table that ``AGENT_MEMORY["TABLES"]`` gives this name, or the default one.
+
+    Settings of a wrong kind name none: models load, so that a check can tell.
+    """
+    try:
+        names = setting("TABLES")
+    except ImproperlyConfigured:
+        names = None
+    return str((names if isinstance(names, dict) else {}).get(name, TABLES[name]))
+
+
+def limit(name: str) -> int | None:
+    """Return a limit in bytes, or ``None`` for no limit."""
+    found: int | None = setting("LIMITS").get(name, LIMITS[name])
+    return found

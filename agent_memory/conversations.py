@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 from agent_memory import conf, titles
-from agent_memory.agents import Agent, Outcome, Recalled
+from agent_memory.agents import Agent, Noted, Outcome, Recalled
 from agent_memory.calls import Call
 from agent_memory.exceptions import (
+    ConversationBusy,
     ConversationDoesNotExist,
     HistoryConflict,
     InvalidParticipant,
 )
-from agent_memory.flow import Do, Flow
+from agent_memory.flow import Do, Flow, pause
 from agent_memory.history import check_keep_last_turns
-from agent_memory.messages import Message
+from agent_memory.messages import Message, Turn
 from agent_memory.participants import Participant
-from agent_memory.records import Reservation, StoredConversation, check_conversation_id
+from agent_memory.records import (
+    Answered,
+    Reservation,
+    StoredConversation,
+    StoredTurn,
+    check_conversation_id,
+)
 from agent_memory.remembering import Remembering
 from agent_memory.responses import Response
 from agent_memory.signals import conversation_created
 from agent_memory.stores import ConversationStore, get_store
 from agent_memory.tools import Tool
+
+FLOW = ("turn", "recall", "repeat", "generate", "prepare", "hold", "journal", "remember")
+
+SHORTEST_WAIT, LONGEST_WAIT = 0.05, 0.5
+"""Seconds between two looks at a busy conversation that is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +94,7 @@ class RemembersConversations(Agent):
                 continue
             if cls.__mro__.index(base) > cls.__mro__.index(RemembersConversations):
                 break
-            for name in ("turn", "recall", "generate", "prepare", "hold", "remember"):
+            for name in FLOW:
                 if name in vars(base):
                     raise HistoryConflict(
                         f"{base.__name__}.{name}() stands before RemembersConversations in "
@@ -211,15 +224,18 @@ class RemembersConversations(Agent):
         if binding.kind == "unbound" and conversation_id is None:
             conversation_id = self.conversation_id
             if conversation_id is None:
-                return (yield from super().recall(replace(call, conversation_id=None)))
+                return (yield from super().recall(call))
         if conversation_id is not None:
-            reservation = yield from self._reserve(store, conversation_id, create=True)
+            reservation = yield from self._reserve(call, conversation_id, create=True)
         elif binding.kind == "one":
-            reservation = yield from self._reserve(store, binding.conversation_id)
+            reservation = yield from self._reserve(call, binding.conversation_id)
         elif binding.kind == "last":
-            reservation = yield from self._reserve_last(store)
+            reservation = yield from self._reserve_last(call)
         else:
-            reservation = yield from self._reserve(store, None)
+            reservation = yield from self._reserve_new(call)
+        rebinds = conversation_id is None and binding.kind in ("fresh", "last")
+        if reservation.answered is not None:
+            return self._recall_answered(reservation.answered, rebinds=rebinds)
         try:
             messages = yield from self._load(store, reservation, call)
         except BaseException:
@@ -234,8 +250,14 @@ class RemembersConversations(Agent):
             store=store,
             reservation=reservation,
             speaker=binding.participant or reservation.participant,
-            rebinds=conversation_id is None and binding.kind in ("fresh", "last"),
+            rebinds=rebinds,
         )
+
+    def _recall_answered(self, answered: Answered, *, rebinds: bool) -> Recalled:
+        stored = answered.stored
+        if rebinds:
+            self._binding = Binding("one", self._binding.participant, stored.conversation_id)
+        return Recalled(response=_response(answered.turn, stored))
 
     def prepare(self, recalled: Recalled, call: Call) -> Flow[None]:
         """Begin to draft a title, when this turn is the first one."""
@@ -255,6 +277,11 @@ class RemembersConversations(Agent):
         if isinstance(recalled, Remembering):
             yield from recalled.hold(tool)
 
+    def journal(self, recalled: Recalled, call: Call, noted: Noted) -> Flow[None]:
+        """Journal what tools are about to do, and what they did."""
+        if isinstance(recalled, Remembering):
+            yield from recalled.journal(call.message, noted)
+
     def remember(self, recalled: Recalled, outcome: Outcome) -> Flow[Response]:
         """Append the turn with its title, and tell who listens."""
         if not isinstance(recalled, Remembering):
@@ -265,39 +292,55 @@ class RemembersConversations(Agent):
         turn, stored = yield from recalled.complete(outcome.turn)
         if recalled.rebinds:
             self._binding = Binding("one", recalled.speaker, stored.conversation_id)
-        return Response(
-            turn, stored.conversation_id, stored.user_message_id, stored.assistant_message_id
-        )
+        return _response(turn, stored)
 
     def _reserve(
-        self, store: ConversationStore, conversation_id: str | None, *, create: bool = False
+        self, call: Call, conversation_id: str | None, *, create: bool = False
     ) -> Flow[Reservation]:
-        must_own = self._binding.must_own
+        store, must_own = self._store(), self._binding.must_own
         if must_own is None:
             must_own = conf.setting("VERIFY_OWNERSHIP")
-        reservation: Reservation = yield Do(
-            store.reserve,
-            store.areserve,
-            (conversation_id,),
-            {
-                "participant": self._binding.participant,
-                "must_own": must_own,
-                "create": create,
-                "agent": self.get_label(),
-            },
-        )
-        return reservation
+        wanted = {
+            "participant": self._binding.participant,
+            "must_own": must_own,
+            "create": create,
+            "agent": self.get_label(),
+            "once": call.once,
+            "message": call.message,
+        }
+        until, seconds = time.monotonic() + call.wait, SHORTEST_WAIT
+        while True:
+            try:
+                reservation: Reservation = yield Do(
+                    store.reserve, store.areserve, (conversation_id,), wanted
+                )
+                return reservation
+            except ConversationBusy:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise
+            yield from pause(min(seconds, left))
+            seconds = min(2 * seconds, LONGEST_WAIT)
 
-    def _reserve_last(self, store: ConversationStore) -> Flow[Reservation]:
+    def _reserve_new(self, call: Call) -> Flow[Reservation]:
+        if call.once is None:
+            return (yield from self._reserve(call, None))
+        conversation_id = call.once.conversation_id(self._binding.participant, self.get_label())
+        return (yield from self._reserve(call, conversation_id, create=True))
+
+    def _reserve_last(self, call: Call) -> Flow[Reservation]:
+        store = self._store()
         last = yield Do(
             store.latest_conversation_id,
             store.alatest_conversation_id,
             (self._binding.participant, self.get_label()),
         )
-        try:
-            return (yield from self._reserve(store, last))
-        except ConversationDoesNotExist:
-            return (yield from self._reserve(store, None))
+        if last is not None:
+            try:
+                return (yield from self._reserve(call, last))
+            except ConversationDoesNotExist:
+                pass  # cleared in between
+        return (yield from self._reserve_new(call))
 
     def _load(
         self, store: ConversationStore, reservation: Reservation, call: Call
@@ -339,6 +382,12 @@ class RemembersConversations(Agent):
         if self._given_messages is not None and binding.kind != "none":
             raise HistoryConflict("This agent was given its history by with_messages().")
         return self._copy(_binding=binding)
+
+
+def _response(turn: Turn, stored: StoredTurn) -> Response:
+    return Response(
+        turn, stored.conversation_id, stored.user_message_id, stored.assistant_message_id
+    )
 
 
 def _created(stored: StoredConversation) -> dict[str, Any]:

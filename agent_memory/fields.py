@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.contenttypes.fields import GenericForeignKey
 from django.contrib.contenttypes.models import ContentType
-from django.core.exceptions import ObjectDoesNotExist
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import models, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.models import lookups
 
 if TYPE_CHECKING:
     _CharField = models.CharField[str, str]
@@ -48,6 +51,21 @@ class ExactTextField(_TextField):
         return _exact(super().db_parameters(connection), connection)
 
 
+class _Folded:
+    """Ignore case where a database leaves that to the collation, which these columns set apart."""
+
+    def process_lhs(self, compiler: Any, connection: Any, lhs: Any = None) -> Any:
+        text, params = super().process_lhs(compiler, connection, lhs)  # type: ignore[misc]
+        if connection.vendor == "mysql":
+            text = f"{text} COLLATE utf8mb4_unicode_520_ci"
+        return text, params
+
+
+for _lookup in (lookups.IContains, lookups.IExact, lookups.IStartsWith, lookups.IEndsWith):
+    for _field in (ExactCharField, ExactTextField):
+        _field.register_lookup(type(f"Folded{_lookup.__name__}", (_Folded, _lookup), {}))
+
+
 class PartialIndex(models.Index):
     """An index of the rows that ``where`` names; of all rows where the database has none such."""
 
@@ -74,7 +92,17 @@ class PartialIndex(models.Index):
 
 
 class ParticipantForeignKey(GenericForeignKey):
-    """A generic foreign key whose object is read from its own model's database."""
+    """
+    A generic foreign key whose object is read from its own model's database.
+
+    ``None`` stands for what is gone: an object, a model that is no longer
+    installed, a key that its model cannot have.
+    """
+
+    def contribute_to_class(self, cls: type[models.Model], name: str, **kwargs: Any) -> None:  # type: ignore[override]
+        super().contribute_to_class(cls, name, **kwargs)
+        # The field is its own descriptor in some versions of Django, in others it has one.
+        getattr(cls, name).get_prefetch_querysets = self.get_prefetch_querysets
 
     def get_content_type(
         self,
@@ -83,16 +111,80 @@ class ParticipantForeignKey(GenericForeignKey):
         using: str | None = None,
         model: type[models.Model] | None = None,
     ) -> ContentType:
-        content_type = super().get_content_type(obj=obj, id=id, using=using, model=model)
+        if obj is not None:
+            # Content types have other ids in the database that obj comes from.
+            using = using or router.db_for_write(self.model)
+            return super().get_content_type(model=type(obj), using=using)
+        content_type = super().get_content_type(id=id, using=using, model=model)
         if id is None:
             return content_type
         content_type = copy.copy(content_type)
         owner = content_type.model_class()
 
-        def get_object_for_this_type(using: str | None = None, **lookup: Any) -> models.Model:  # noqa: ARG001
-            if owner is None:
+        def get_object_for_this_type(using: str | None = None, *, pk: str) -> Any:  # noqa: ARG001
+            if owner is None or (value := _key_of(owner, str(pk))) is None:
                 raise ObjectDoesNotExist
-            return owner._base_manager.using(router.db_for_read(owner)).get(**lookup)
+            found = _everyone(owner).get(pk=value)
+            # The owner's own table may find it under other texts: in other case, say.
+            if _text_of(found) != str(pk):
+                raise ObjectDoesNotExist
+            return found
 
-        content_type.get_object_for_this_type = get_object_for_this_type  # type: ignore[method-assign]
+        content_type.get_object_for_this_type = get_object_for_this_type  # type: ignore[method-assign, assignment]
         return content_type
+
+    def get_prefetch_querysets(
+        self, instances: Sequence[models.Model], querysets: Sequence[Any] | None = None
+    ) -> Any:
+        """Read the participants of many rows, in one query a model."""
+        type_id = self.model._meta.get_field(self.ct_field).attname
+        given = {queryset.model: queryset for queryset in querysets or ()}
+
+        def filed(instance: models.Model) -> tuple[type[models.Model], str] | None:
+            number = getattr(instance, type_id)
+            if number is None:
+                return None
+            types = ContentType.objects.db_manager(instance._state.db)
+            owner = types.get_for_id(number).model_class()
+            return None if owner is None else (owner, str(getattr(instance, self.fk_field)))
+
+        keys: dict[type[models.Model], set[Any]] = defaultdict(set)
+        for owner, text in {found for row in instances if (found := filed(row)) is not None}:
+            if (value := _key_of(owner, text)) is not None:
+                keys[owner].add(value)
+        objects = [
+            obj
+            for owner, values in keys.items()
+            for obj in given.get(owner, _everyone(owner)).filter(pk__in=values)
+        ]
+        return (
+            objects,
+            lambda obj: (obj._meta.concrete_model, _text_of(obj)),
+            filed,
+            True,
+            self.name,
+            False,
+        )
+
+
+def _everyone(owner: type[models.Model]) -> models.QuerySet[Any]:
+    return owner._base_manager.using(router.db_for_read(owner))
+
+
+def _key_of(owner: type[models.Model], text: str) -> Any:
+    """Return a text as a primary key of a model; ``None``: no object has such."""
+    field: Any = owner._meta.pk
+    while field.remote_field:
+        field = field.target_field
+    try:
+        value = field.to_python(text)
+        field.run_validators(value)
+    except (ValidationError, ValueError, TypeError):
+        return None
+    return value
+
+
+def _text_of(obj: models.Model) -> str:
+    """Return the text under which ``Participant.of()`` files an object."""
+    pk: Any = obj._meta.pk
+    return str(pk.to_python(obj.pk))

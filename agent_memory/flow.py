@@ -19,13 +19,9 @@ import asyncio
 import contextvars
 import queue
 import threading
+import time
 from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Generator,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -200,10 +196,13 @@ class _AsyncBeside:
 
 
 def _next_effect(flow: Flow[R], answer: Any, error: BaseException | None) -> Effect:
-    effect = flow.send(answer) if error is None else flow.throw(error)
-    if not isinstance(effect, Effect):
-        raise TypeError(
-            f"A flow yielded {effect!r}, which is no effect: call another flow with 'yield from'."
+    effect: object = flow.send(answer) if error is None else flow.throw(error)
+    while not isinstance(effect, Effect):
+        effect = flow.throw(
+            TypeError(
+                f"A flow yielded {effect!r:.80}, which is no effect: call another flow with "
+                "'yield from'."
+            )
         )
     return effect
 
@@ -265,24 +264,24 @@ def run(flow: Flow[R]) -> R:
             return result
 
 
-async def _finish(work: Awaitable[R]) -> tuple[R, asyncio.CancelledError | None]:
+async def _finish(
+    work: Awaitable[R],
+) -> tuple[asyncio.Future[R], asyncio.CancelledError | None]:
     """Await work to its end, even when cancelled meanwhile; return the cancellation beside."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
-            await asyncio.shield(task)
+            await asyncio.wait({task})
         except asyncio.CancelledError as error:
-            if task.cancelled():
-                raise
             cancelled = error
-        except BaseException:
-            break
-    return task.result(), cancelled
+    return task, cancelled
 
 
 async def _aperform(effect: Effect, handles: list[_AsyncBeside]) -> Any:
     match effect:
+        case Do():
+            return await effect.awork(*effect.args, **effect.kwargs)
         case Start():
             handles.append(_AsyncBeside(effect))
             return handles[-1]
@@ -298,35 +297,38 @@ async def astream(flow: Flow[R], *, result: Callable[[R], None]) -> AsyncGenerat
     answer: Any = None
     error: BaseException | None = None
     left: BaseException | None = None  # how the caller left: GeneratorExit or CancelledError
-    late: BaseException | None = None  # a cancellation that came while a Do was finished
+    late: BaseException | None = None  # a cancellation that came while an effect was finished
     try:
         while True:
             effect = _next_effect(flow, answer, error)
-            answer, error = None, late and TurnAbandoned()
-            if late is not None:
-                left, late = left or late, None
+            answer, error = None, None if left else late and TurnAbandoned()
+            left, late = late or left, None
+            if error is not None:
                 continue
             try:
-                if isinstance(effect, Do):
-                    answer, late = await _finish(effect.awork(*effect.args, **effect.kwargs))
-                elif not isinstance(effect, Emit):
+                if isinstance(effect, Emit):
+                    if left is None:
+                        yield effect.event
+                elif isinstance(effect, Do) or left is not None:
+                    done, late = await _finish(_aperform(effect, handles))
+                    answer = done.result()
+                else:
                     answer = await _aperform(effect, handles)
-                elif left is None:
-                    yield effect.event
             except (GeneratorExit, asyncio.CancelledError) as raised:
-                left, error = left or raised, TurnAbandoned()
+                error = TurnAbandoned() if left is None else raised
+                left = left or raised
             except BaseException as raised:
                 error = raised
     except StopIteration as stop:
         result(stop.value)
-        if left := left or late:
+        if left := late or left:
             raise left from None
-    except TurnAbandoned:
-        if left is None:
-            raise
-        raise left from None
+    except TurnAbandoned as abandoned:
+        raise (late or left or abandoned) from None
     finally:
-        await asyncio.gather(*(handle.stop() for handle in handles))
+        _, late = await _finish(asyncio.gather(*(handle.stop() for handle in handles)))
+        if late is not None:
+            raise late
 
 
 async def arun(flow: Flow[R]) -> R:
@@ -335,3 +337,9 @@ async def arun(flow: Flow[R]) -> R:
     async for _ in astream(flow, result=results.append):
         pass
     return results[0]
+
+
+def pause(seconds: float) -> Flow[None]:
+    """Let so many seconds pass."""
+    passed = yield Start(time.sleep, asyncio.sleep, (seconds,))
+    yield Take(passed)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agent_memory.messages import Message
+from agent_memory import conf
+from agent_memory.exceptions import TooLarge
+from agent_memory.messages import Message, size
 
 LEADING_ROLES = ("system", "developer")
 
@@ -48,3 +50,13 @@ def window(messages: Sequence[Message], keep_last_turns: int) -> tuple[Message, 
     while messages[lead].role in LEADING_ROLES:
         lead += 1
     return (*messages[:lead], *messages[starts[-keep_last_turns] :])
+
+
+def check_window(messages: Sequence[Message]) -> None:
+    """Raise ``TooLarge`` for a history over the limit of ``AGENT_MEMORY["LIMITS"]``."""
+    limit = conf.limit("window")
+    if limit is not None and (total := sum(map(size, messages))) > limit:
+        raise TooLarge(
+            f"The history has {total} bytes; AGENT_MEMORY['LIMITS'] allows {limit} for a window. "
+            "Keep fewer turns, or raise the limit."
+        )

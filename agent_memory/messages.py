@@ -297,3 +297,14 @@ def step_messages(step: Step, *, interrupted: bool) -> Iterator[Message]:
     for call in calls:
         assert call.result is not None
         yield Message("tool", call.result.text, tool_call_id=call.id)
+
+
+def size(message: Message) -> int:
+    """Return the bytes of a message's texts and data, in UTF-8."""
+    total = 0
+    for part in message.content:
+        if isinstance(part, TextPart | RefusalPart):
+            total += len(part.text.encode("utf-8", "surrogatepass"))
+        else:
+            total += len(part.data or b"")
+    return total

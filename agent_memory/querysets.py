@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from django.contrib.contenttypes.models import ContentType
-from django.db import models
+from django.db import models, router
 from django.db.models.sql.compiler import SQLCompiler
 
 from agent_memory.participants import Participant
@@ -24,7 +24,10 @@ class KeyOf(models.Func):
         (source,) = self.source_expressions
         sql, params = compiler.compile(source)
         params = tuple(params)
-        stored_as_hex = isinstance(source.output_field, models.UUIDField) and not (
+        field: Any = source.output_field
+        while field.remote_field:  # the key of a model that inherits its table, or is one to one
+            field = field.target_field
+        stored_as_hex = isinstance(field, models.UUIDField) and not (
             connection.features.has_native_uuid_field
         )
         if stored_as_hex:
@@ -63,7 +66,17 @@ class ConversationQuerySet(models.QuerySet[Any]):
         )
 
     def for_participants(self, participants: models.QuerySet[Any]) -> Self:
-        """Return the conversations of all objects of a queryset of the same database."""
+        """
+        Return the conversations of all objects of a queryset, in one statement.
+
+        Raises ``ValueError`` for objects that are in another database.
+        """
+        theirs, ours = (router.db_for_write(model) for model in (participants.model, self.model))
+        if theirs != ours:
+            raise ValueError(
+                f"{participants.model._meta.label} is in the database {theirs!r}, conversations "
+                f"are in {ours!r}: no statement joins them. Use for_participant() for each."
+            )
         content_type = ContentType.objects.db_manager(self.db).get_for_model(participants.model)
         return self.filter(
             participant_type=content_type,

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.dispatch import Signal
 
 from agent_memory import conf, signals, titles
-from agent_memory.agents import Recalled
+from agent_memory.agents import Noted, Recalled
 from agent_memory.exceptions import ConversationConflict, TurnNotSaved
 from agent_memory.flow import Do, Flow, TurnAbandoned
-from agent_memory.messages import Turn, Usage
+from agent_memory.messages import Message, Step, Turn, Usage
 from agent_memory.participants import Participant
-from agent_memory.records import Heading, Reservation, StoredTurn, TitleSource
+from agent_memory.records import (
+    Heading,
+    JournalEntry,
+    Reservation,
+    StoredTurn,
+    TitleSource,
+)
 from agent_memory.stores import ConversationStore
 from agent_memory.tools import Tool
 
@@ -40,7 +46,10 @@ class Remembering(Recalled):
     draft: titles.Draft | None = None
     lost: bool = False
     begun: float = field(default_factory=time.monotonic)
-    renewed: float = field(default_factory=time.monotonic)
+    held_until: float = 0
+
+    def __post_init__(self) -> None:
+        self.held_until = self.begun + conf.setting("RESERVATION_SECONDS")
 
     @property
     def is_first_turn(self) -> bool:
@@ -54,18 +63,46 @@ class Remembering(Recalled):
         then does not start, and when the turn is appended; an answer that is
         still coming is waited for, since the caller gets it with the error.
         """
-        if self.reservation.new:
-            return
-        now = time.monotonic()
-        due = tool is not None or now - self.renewed >= (self.patience or 0)
-        if due and not self.lost and now - self.begun < conf.setting("TURN_SECONDS"):
-            yield from self._renew(tool.timeout if tool is not None else None)
+        if not self.reservation.new:
+            seconds = self._seconds(tool)
+            passed = seconds - (self.held_until - time.monotonic())
+            if not self.lost and passed >= (min(1, seconds / 4) if tool else seconds / 4):
+                yield from self._renew(seconds)
         if tool is not None and self.lost:
             raise ConversationConflict(self.reservation.conversation_id)
 
-    def _renew(self, seconds: float | None) -> Flow[None]:
-        seconds = max(conf.setting("RESERVATION_SECONDS"), seconds or 0)
-        self.renewed = time.monotonic()
+    def journal(self, user: Message, noted: Noted) -> Flow[None]:
+        """
+        Note in the store what tools are about to do or have done; this renews too.
+
+        What cannot be noted is not begun. A result that cannot is in the turn
+        all the same.
+        """
+        entry = JournalEntry(noted.step, noted.index, noted.value)
+        if isinstance(noted.value, Step):
+            title = titles.fallback(user.text) if self.draft else ""
+            entry = replace(entry, heading=self._heading(title, "prompt"), user=user)
+        seconds = self._seconds(noted.following)
+        self.held_until = time.monotonic() + seconds
+        try:
+            kept = yield Do(
+                self.store.journal, self.store.ajournal, (self.reservation, entry, seconds)
+            )
+        except Exception:
+            if noted.index == -1:
+                raise
+            logger.exception("The result of a tool could not be journalled.")
+        else:
+            self.lost = not kept
+
+    def _seconds(self, tool: Tool | None) -> float:
+        """Return for how long to hold the conversation, which ends with the longest turn."""
+        seconds = max(conf.setting("RESERVATION_SECONDS"), (tool and tool.timeout) or 0)
+        left = self.begun + conf.setting("TURN_SECONDS") - time.monotonic()
+        return float(seconds) if left > 0 else max(0.0, self.held_until - time.monotonic())
+
+    def _renew(self, seconds: float) -> Flow[None]:
+        self.held_until = time.monotonic() + seconds
         try:
             kept = yield Do(self.store.renew, self.store.arenew, (self.reservation, seconds))
         except Exception:
@@ -97,13 +134,7 @@ class Remembering(Recalled):
             logger.exception("A failed turn could not be recorded.")
 
     def _append(self, turn: Turn, title: str, source: TitleSource) -> Flow[StoredTurn]:
-        heading = Heading(
-            self.reservation.conversation_id,
-            self.speaker,
-            self.label,
-            title,
-            source if title else "",
-        )
+        heading = self._heading(title, source)
         try:
             stored = yield from self._write(heading, turn)
         except ConversationConflict as error:
@@ -125,6 +156,15 @@ class Remembering(Recalled):
             stored=stored,
         )
         return stored
+
+    def _heading(self, title: str, source: TitleSource) -> Heading:
+        return Heading(
+            self.reservation.conversation_id,
+            self.speaker,
+            self.label,
+            title,
+            source if title else "",
+        )
 
     def _write(self, heading: Heading, turn: Turn) -> Flow[StoredTurn]:
         store, reservation = self.store, self.reservation

@@ -11,18 +11,15 @@ class MemoryRouter:
     """
     Keep the app's tables in the database that ``AGENT_MEMORY["DATABASE"]`` names.
 
-    Put it into ``DATABASE_ROUTERS`` before routers that route everything, and
-    migrate content types into that database too.
+    Put it into ``DATABASE_ROUTERS`` before routers that route everything. The
+    content types that conversations refer to are migrated there too; their ids
+    are not those of another database, so relations across are left refused.
     """
 
     def db_for_read(self, model: Any, **hints: Any) -> str | None:
         return conf.setting("DATABASE") if model._meta.app_label == "agent_memory" else None
 
     db_for_write = db_for_read
-
-    def allow_relation(self, first: Any, second: Any, **hints: Any) -> bool | None:
-        labels = {first._meta.app_label, second._meta.app_label}
-        return True if labels == {"agent_memory", "contenttypes"} else None
 
     def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
         database = conf.setting("DATABASE")

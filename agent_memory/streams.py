@@ -18,7 +18,10 @@ class _StreamState:
     response: Response | None = None
     """The response, once the stream has ended."""
 
+    _begun = False
+
     def _note(self, event: Event) -> Event:
+        self._begun = True
         if isinstance(event, Started):
             self.conversation_id = event.conversation_id
         elif isinstance(event, Finished):
@@ -41,7 +44,8 @@ class AgentStream(_StreamState, Iterator[Event]):
         return self._ahead.pop() if self._ahead else self._note(next(self._events))
 
     def __enter__(self) -> Self:
-        self._ahead.append(self._note(next(self._events)))
+        if not self._begun:
+            self._ahead.append(next(self))
         return self
 
     def __exit__(
@@ -54,6 +58,7 @@ class AgentStream(_StreamState, Iterator[Event]):
 
     def close(self) -> None:
         """End the turn, if it is still running."""
+        self._ahead.clear()
         self._events.close()
 
 
@@ -71,7 +76,8 @@ class AsyncAgentStream(_StreamState):
         return self._ahead.pop() if self._ahead else self._note(await anext(self._events))
 
     async def __aenter__(self) -> Self:
-        self._ahead.append(self._note(await anext(self._events)))
+        if not self._begun:
+            self._ahead.append(await anext(self))
         return self
 
     async def __aexit__(
@@ -84,4 +90,5 @@ class AsyncAgentStream(_StreamState):
 
     async def aclose(self) -> None:
         """See AgentStream.close()."""
+        self._ahead.clear()
         await self._events.aclose()

@@ -10,6 +10,7 @@ from agent_memory.records import TitleSource, readable
 MAX_PROMPT = 500
 MAX_TITLE = 100
 GRACE_SECONDS = 1.0
+QUOTES = "\"'`*«»“”„ "
 
 INSTRUCTIONS = (
     "Write a title of 3 to 5 words for the conversation that begins with the user's message, "
@@ -58,8 +59,8 @@ def begin(provider: Provider, model: str, prompt: str, *, generate: bool) -> Flo
 
 def clean(text: str) -> str:
     """Return a model's answer as a title: one line, no quotes, at most 100 characters."""
-    title = " ".join(readable(text).split()).strip("\"'`*#«»“”„ ").rstrip(".")
-    return shorten(title)
+    title = " ".join(readable(text).split()).lstrip("# ").strip(QUOTES)
+    return shorten(title.rstrip("." + QUOTES))
 
 
 def fallback(prompt: str) -> str:
@@ -71,5 +72,5 @@ def shorten(text: str) -> str:
     """Cut text at a word, if it is too long for a title."""
     if len(text) <= MAX_TITLE:
         return text
-    cut = text[: MAX_TITLE - 1]
-    return (cut.rsplit(" ", 1)[0] if " " in cut else cut).rstrip() + "…"
+    cut = text[:MAX_TITLE]
+    return (cut.rsplit(" ", 1)[0] if " " in cut else cut[:-1]).rstrip() + "…"

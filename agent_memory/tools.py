@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, get_type_hints, overload
 
-from asgiref.sync import async_to_sync, sync_to_async
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PydanticUserError,
+    ValidationError,
+    create_model,
+)
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
+from agent_memory import conf
 from agent_memory.messages import ToolCall, ToolResult
 from agent_memory.providers.base import ToolSpec
 
 logger = logging.getLogger("agent_memory")
+
+NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
 class Tool:
@@ -32,14 +46,25 @@ class Tool:
     ) -> None:
         if timeout is not None and timeout <= 0:
             raise ValueError(f"A tool's timeout is a positive number of seconds, not {timeout!r}.")
+        if not callable(function):
+            raise TypeError(f"A tool is a function, not {function!r:.80}.")
         self.function = function
-        self.name = name or function.__name__
+        self.name = name or getattr(function, "__name__", "")
+        if not NAME.fullmatch(self.name):
+            raise ValueError(
+                "A tool's name is 1 to 64 ASCII letters, digits, underscores and hyphens, not "
+                f"{self.name!r:.80}: give it one with @tool(name=...)."
+            )
         self.timeout = timeout
-        self.is_async = inspect.iscoroutinefunction(function)
-        self._arguments = _arguments_model(function, self.name)
-        self.spec = ToolSpec(
-            self.name, inspect.getdoc(function) or "", self._arguments.model_json_schema()
-        )
+        self.is_async = iscoroutinefunction(function)
+        try:
+            self._arguments = _arguments_model(function, self.name)
+            parameters = self._arguments.model_json_schema(schema_generator=_JsonSchema)
+        except PydanticUserError as error:
+            raise TypeError(
+                f"The tool {self.name!r} has a type hint that JSON has no form for: {error}"
+            ) from error
+        self.spec = ToolSpec(self.name, inspect.getdoc(function) or "", parameters)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -71,13 +96,22 @@ class Tool:
                 for problem in error.errors(include_url=False, include_input=False)
             )
             raise _BadArguments(f"The arguments do not fit. {problems}") from None
-        return {name: getattr(arguments, name) for name in arguments.model_fields_set}
+        fields = self._arguments.model_fields
+        return {
+            str(fields[name].alias): getattr(arguments, name) for name in arguments.model_fields_set
+        }
 
     def _failure(self, call: ToolCall, error: Exception) -> ToolResult:
         if isinstance(error, _BadArguments):
             return ToolResult(value=str(error), failed=True)
         logger.error("The tool %s failed.", self.name, exc_info=error)
         return ToolResult(value=f"The tool failed: {type(error).__name__}.", failed=True)
+
+
+class _JsonSchema(GenerateJsonSchema):
+    """Leaves a default out that JSON has no form for: the function has it all the same."""
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}
 
 
 class _BadArguments(Exception):
@@ -102,7 +136,8 @@ def tool(
     Make a tool of a function or an async function.
 
     Used as ``@tool`` or ``@tool(name=..., timeout=seconds)``. Raises
-    ``TypeError`` for a function whose parameters have no type hints.
+    ``TypeError`` for a function whose parameters have no type hints, and
+    ``ValueError`` for a name that no model takes.
     """
     if function is None:
         return lambda decorated: Tool(decorated, name=name, timeout=timeout)
@@ -121,6 +156,7 @@ def tools_by_name(tools: Iterable[Tool | Callable[..., Any]]) -> dict[str, Tool]
 
 
 def _arguments_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
+    """Return a model of the parameters, as aliases: a field may not be named like each of them."""
     hints = get_type_hints(function, include_extras=True)
     fields: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
@@ -132,12 +168,27 @@ def _arguments_model(function: Callable[..., Any], name: str) -> type[BaseModel]
             )
         if parameter.name not in hints:
             raise TypeError(f"The tool {name!r} needs a type hint for {parameter.name!r}.")
+        if isinstance(parameter.default, FieldInfo):
+            raise TypeError(
+                f"The tool {name!r} has Field() as the default of {parameter.name!r}: put it into "
+                "the type hint, Annotated[..., Field(...)]."
+            )
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[parameter.name] = (hints[parameter.name], default)
+        field = Field(default, alias=parameter.name)
+        fields[f"argument_{len(fields)}"] = (hints[parameter.name], field)
     return create_model(
         name, __config__=ConfigDict(extra="forbid", hide_input_in_errors=True), **fields
     )
 
 
 def _result(value: Any) -> ToolResult:
-    return ToolResult(value=value if isinstance(value, str) else to_jsonable_python(value))
+    """Return what a tool returned as JSON data; NaN and infinities, which JSON lacks, as text."""
+    if type(value) is not str:
+        value = json.loads(json.dumps(to_jsonable_python(value)), parse_constant=str)
+    result = ToolResult(value=value)
+    limit, bytes_long = conf.limit("tool_result"), len(result.text.encode("utf-8", "surrogatepass"))
+    if limit is not None and bytes_long > limit:
+        return ToolResult(
+            value=f"The result is too large: {bytes_long} bytes, {limit} are allowed.", failed=True
+        )
+    return result

@@ -12,7 +12,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from agent_memory import Agent, RemembersConversations, conversation_store, signals
+from agent_memory import Agent, RemembersConversations, conversation_store, signals, tool
 from agent_memory.exceptions import (
     ConversationBusy,
     ConversationConflict,
@@ -187,25 +187,27 @@ def test_a_fault_while_renewing_is_no_lost_reservation(db, user, caplog):
 
 def test_nothing_is_renewed_past_the_longest_turn(db, user):
     class Watched(InMemoryConversationStore):
-        renewed = 0
-
         def renew(self, reservation, seconds):
-            self.renewed += 1
+            self.renewed = [*getattr(self, "renewed", ()), seconds]
             return super().renew(reservation, seconds)
 
     watched = Watched()
-    script = ScriptedProvider([[CALL], "b"])
+    script = ScriptedProvider([[CALL], "b"] * 2)
     with override_store(watched), override_provider(script):
         watched.create("given")
         with override_agent_memory(TURN_SECONDS=0):
-            Coach(conversation_id="given", tools=[act]).prompt("a")
-        assert watched.renewed == 0
-        script.extend([[CALL], "b"])
-        Coach(conversation_id="given", tools=[act]).prompt("a")
-        assert watched.renewed == 1
+            Coach(conversation_id="given", tools=[slow]).prompt("a")
+        assert max(watched.renewed) <= 60
+        Coach(conversation_id="given", tools=[slow]).prompt("a")
+        assert max(watched.renewed) == 600
 
 
 def act() -> str:
+    return "done"
+
+
+@tool(name="act", timeout=600)
+def slow() -> str:
     return "done"
 
 

@@ -126,6 +126,7 @@ class ConversationStore:
         create: bool = False,
         agent: str = "",
         once: Once | None = None,
+        message: Message | None = None,
     ) -> Reservation:
         """
         Take the right to write the next turn; ``None`` is a conversation yet to be.
@@ -136,7 +137,8 @@ class ConversationStore:
         while one is paused; ``TransactionOpen`` inside a transaction of the
         caller's, where the store has such.
 
-        With ``once``, a turn that is stored under that key is returned as
+        ``message`` is what the turn begins with: ``TooLarge`` when the store could
+        not hold it. With ``once``, a turn that is stored under that key is returned as
         ``answered``, and ``TurnFailed`` is raised for a failed one.
         """
         if once is not None:

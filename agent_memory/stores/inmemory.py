@@ -159,6 +159,7 @@ class InMemoryConversationStore(ConversationStore):
         create: bool = False,
         agent: str = "",
         once: Once | None = None,
+        message: Message | None = None,
     ) -> Reservation:
         new = conversation_id is None
         conversation_id = new_id() if conversation_id is None else conversation_id

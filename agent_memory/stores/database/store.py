@@ -43,6 +43,7 @@ from agent_memory.signals import conversation_cleared
 from agent_memory.stores import cursors
 from agent_memory.stores.base import ConversationStore
 from agent_memory.stores.database import appending, journal, queries, releasing, reserving, rows
+from agent_memory.stores.database.packets import check_fits
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import give_back, in_transaction
 
@@ -73,12 +74,15 @@ class DatabaseConversationStore(ConversationStore):
         create: bool = False,
         agent: str = "",
         once: Once | None = None,
+        message: Message | None = None,
     ) -> Reservation:
         """See ConversationStore.reserve(); one statement where nothing is in the way."""
         using = self.writing
         owner = self.participant_of(participant)
         if in_transaction(using):
             raise TransactionOpen
+        if message is not None:
+            check_fits(using, message)
         if conversation_id is None:
             return Reservation(new_id(), new_id(), new=True)
         heading = Heading(conversation_id, owner, agent)

