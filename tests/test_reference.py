@@ -13,7 +13,8 @@ from django.dispatch import Signal
 
 from agent_memory import checks, conf, exceptions, responses, signals
 from agent_memory.agents import Agent
-from agent_memory.conversations import RemembersConversations
+from agent_memory.calls import PromptOptions
+from agent_memory.conversations import FLOW, RemembersConversations
 from agent_memory.responses import Event, Response
 from agent_memory.stores import ConversationStore
 from agent_memory.streams import AgentStream
@@ -22,7 +23,7 @@ from tests.pages import Page
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NAME = re.compile(r"`(\w[\w.]*)[^`]*`")
 
-PATH_OF_A_TURN = {"equip", "generate", "hold", "prepare", "recall", "remember", "turn"}
+PATH_OF_A_TURN = {*FLOW, "equip"}
 """What drivers and the mixin call; no user does."""
 
 
@@ -104,7 +105,7 @@ def test_every_method_of_an_agent_is_listed() -> None:
 
 def test_the_arguments_of_a_prompt_are_listed() -> None:
     ways = ["prompt", "aprompt", "stream", "astream"]
-    options = [*inspect.signature(Agent.prompt).parameters][2:]
+    options = [*PromptOptions.__annotations__]
     assert listed("agents", "Asking") == ways + options
 
 
