@@ -148,7 +148,7 @@ class OpenAIClients:
             )
         request = self._options.get("request") or {}
         if not isinstance(request, dict):
-            raise InvalidProvider(f'{OPTIONS}["request"] is a dict, not {request!r:.80}.')
+            raise InvalidProvider(f'{OPTIONS}["request"] is a dict, not {type(request).__name__}.')
         known = inspect.signature(self._resource(client).create).parameters
         for name in request:
             if name not in known or name in self._reserved:
