@@ -8,8 +8,7 @@ reminders. What only a database can tell is checked by ``migrate`` and by
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -22,10 +21,10 @@ from django.db.migrations.loader import MigrationLoader
 from django.utils.module_loading import import_string
 
 from agent_memory import conf
+from agent_memory.kinds import KEYS, KINDS
 from agent_memory.models import Conversation
 from agent_memory.providers import build_provider
 from agent_memory.stores import build_store
-from agent_memory.stores.cursors import MAX_PER_PAGE
 from agent_memory.stores.database import DatabaseConversationStore
 from agent_memory.stores.inmemory import InMemoryConversationStore
 
@@ -36,91 +35,13 @@ SCALARS = (str, int, float, type(None))
 """What may be shown of a setting: other values may hold keys."""
 
 
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_text_or_none(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_seconds(value: Any) -> bool:
-    number = isinstance(value, float) or _is_whole(value)
-    return number and math.isfinite(value) and value > 0
-
-
-def _is_backend(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return isinstance(value, str)
-    path, options = value.get("BACKEND", ""), value.get("OPTIONS")
-    return isinstance(path, str) and (
-        options is None
-        or (isinstance(options, dict) and all(isinstance(key, str) for key in options))
-    )
-
-
-def _is_tables(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        name and isinstance(name, str) for name in value.values()
-    )
-
-
-def _is_limits(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        limit is None or (_is_whole(limit) and limit > 0) for limit in value.values()
-    )
-
-
-A_CLASS = 'the dotted path of a class, or {"BACKEND": path, "OPTIONS": {...}}'
-YES_OR_NO = "True or False"
-TEXT = "text, or None"
-SECONDS = "a number of seconds above 0"
-
-KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "STORE": (_is_backend, A_CLASS),
-    "PROVIDER": (_is_backend, A_CLASS),
-    "MODEL": (_is_text_or_none, TEXT),
-    "TITLE_MODEL": (_is_text_or_none, TEXT),
-    "GENERATE_TITLES": (_is_bool, YES_OR_NO),
-    "KEEP_LAST_TURNS": (
-        lambda value: _is_whole(value) and value >= 0,
-        "a whole number of turns, 0 for all",
-    ),
-    "KEEP_REPLAY": (_is_bool, YES_OR_NO),
-    "MESSAGES_PER_PAGE": (
-        lambda value: _is_whole(value) and 1 <= value <= MAX_PER_PAGE,
-        f"a whole number from 1 to {MAX_PER_PAGE}",
-    ),
-    "RESERVATION_SECONDS": (_is_seconds, SECONDS),
-    "TURN_SECONDS": (_is_seconds, SECONDS),
-    "FAILED_TURNS": (lambda value: value in ("keep", "discard"), "'keep' or 'discard'"),
-    "VERIFY_OWNERSHIP": (_is_bool, YES_OR_NO),
-    "LIMITS": (_is_limits, "a dict of whole numbers of bytes, or None for no limit"),
-    "DATABASE": (_is_text_or_none, "the alias of a database, or None"),
-    "TABLES": (_is_tables, "a dict of table names, which are text"),
-}
-"""What each setting may be: a test, and its words."""
-
-KEYS: dict[str, Iterable[str]] = {
-    "STORE": ("BACKEND", "OPTIONS"),
-    "PROVIDER": ("BACKEND", "OPTIONS"),
-    "LIMITS": conf.LIMITS,
-    "TABLES": conf.TABLES,
-}
-"""The keys of the settings that are dicts."""
-
-
 def _is_sound(key: str) -> bool:
     """Tell whether a setting may be used; if not, ``check_settings`` says so."""
     try:
         value = conf.setting(key)
     except ImproperlyConfigured:
         return False
-    return KINDS[key][0](value)
+    return KINDS[key].allows(value)
 
 
 @register("agent_memory")
@@ -139,7 +60,7 @@ def check_settings(**kwargs: Any) -> Sequence[CheckMessage]:
             found.append(
                 Error(
                     f'AGENT_MEMORY["{key}"] is {told}.',
-                    hint=f"It must be {KINDS[key][1]}. The default is {conf.DEFAULTS[key]!r}.",
+                    hint=f"It must be {KINDS[key].words}. The default is {conf.DEFAULTS[key]!r}.",
                     id="agent_memory.E003",
                 )
             )

@@ -174,7 +174,7 @@ def _everyone(owner: type[models.Model]) -> models.QuerySet[Any]:
 def _key_of(owner: type[models.Model], text: str) -> Any:
     """Return a text as a primary key of a model; ``None``: no object has such."""
     field: Any = owner._meta.pk
-    while field.remote_field:
+    while field.remote_field is not None:
         field = field.target_field
     try:
         value = field.to_python(text)

@@ -24,10 +24,7 @@ class KeyOf(models.Func):
         (source,) = self.source_expressions
         sql, params = compiler.compile(source)
         params = tuple(params)
-        field: Any = source.output_field
-        while field.remote_field:  # the key of a model that inherits its table, or is one to one
-            field = field.target_field
-        stored_as_hex = isinstance(field, models.UUIDField) and not (
+        stored_as_hex = isinstance(source.output_field, models.UUIDField) and not (
             connection.features.has_native_uuid_field
         )
         if stored_as_hex:

@@ -15,3 +15,7 @@ class Ticket(models.Model):
 
 class Place(models.Model):
     code = models.CharField(max_length=40, primary_key=True)
+
+
+class Escalation(Ticket):
+    """Has the key of its ticket, by a one-to-one field."""

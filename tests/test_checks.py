@@ -1,0 +1,214 @@
+"""The system checks: each fires where it should, says what to do, and else is silent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, run_checks  # noqa: A004
+from django.test import override_settings
+
+from agent_memory.providers import Provider
+from agent_memory.stores import ConversationStore
+from agent_memory.testing import override_agent_memory
+from tests.test_kinds import RIGHT, WRONG
+
+ROOT = Path(__file__).parent.parent
+IN_MEMORY = "agent_memory.stores.inmemory.InMemoryConversationStore"
+
+STARTED_WITH = """
+import django
+from django.conf import settings
+from django.core.management import call_command
+settings.configure(INSTALLED_APPS=["django.contrib.contenttypes", "agent_memory"], AGENT_MEMORY={})
+django.setup()
+call_command("check")
+"""
+
+
+class Needy:
+    """Neither a store nor a provider."""
+
+
+class NeedyStore(ConversationStore):
+    def __init__(self, *, size: int) -> None:
+        super().__init__()
+
+
+def told(number: str, **options: Any) -> list[CheckMessage]:
+    """Return what the check of a number says; any other message is unexpected."""
+    messages = run_checks(tags=["agent_memory"], databases=[], **options)
+    assert {message.id for message in messages} <= {f"agent_memory.{number}"}
+    return messages
+
+
+def started_with(agent_memory: str) -> subprocess.CompletedProcess[str]:
+    """Run the checks in a process whose setting is this source."""
+    return subprocess.run(
+        [sys.executable, "-c", STARTED_WITH.format(agent_memory)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_settings_of_these_tests_are_without_fault() -> None:
+    assert run_checks(tags=["agent_memory"], databases=[]) == []
+
+
+# E001, E002, E003: names and kinds.
+
+
+@pytest.mark.parametrize("written", [["MODEL"], "gpt", 7, (), ""])
+def test_settings_that_are_no_dict_are_an_error(written: Any) -> None:
+    with override_settings(AGENT_MEMORY=written):
+        (error,) = told("E001")
+    assert isinstance(error, Error)
+    assert error.msg == f"AGENT_MEMORY is a dict, not a {type(written).__name__}."
+
+
+@pytest.mark.parametrize("written", ["['MODEL']", "{'TABLES': ['chat']}", "{'STORE': 7}"])
+def test_a_project_with_settings_of_a_wrong_kind_starts_to_be_told_so(written: str) -> None:
+    done = started_with(written)
+    assert done.returncode == 1
+    assert "SystemCheckError" in done.stderr
+    assert "agent_memory.E00" in done.stderr
+
+
+def test_no_settings_at_all_are_no_error() -> None:
+    with override_settings():
+        del settings.AGENT_MEMORY
+        told("W001")
+
+
+@pytest.mark.parametrize(
+    ("written", "msg", "hint"),
+    [
+        ({"MODLE": "x"}, "AGENT_MEMORY has no key 'MODLE'.", "Did you mean 'MODEL'?"),
+        ({"model": "x"}, "AGENT_MEMORY has no key 'model'.", "Did you mean 'MODEL'?"),
+        ({"TABLES": {"mesages": "x"}}, "no key 'mesages'.", "Did you mean 'messages'?"),
+        ({"LIMITS": {"windows": 1}}, "no key 'windows'.", "Did you mean 'window'?"),
+        ({"STORE": {"BACKND": IN_MEMORY}}, "no key 'BACKND'.", "Did you mean 'BACKEND'?"),
+        ({"PROVIDER": {"OPTION": {}}}, "no key 'OPTION'.", "Did you mean 'OPTIONS'?"),
+        ({"ZZZ": 1}, "no key 'ZZZ'.", "Known are STORE, PROVIDER, MODEL,"),
+        ({7: 1}, "no key 7.", "Known are STORE"),
+    ],
+)
+def test_a_key_that_is_not_known_is_an_error_that_names_the_one_meant(
+    written: dict[Any, Any], msg: str, hint: str
+) -> None:
+    with override_settings(AGENT_MEMORY={"MODEL": "test-model", **written}):
+        (error,) = told("E002")
+    assert isinstance(error, Error)
+    assert error.msg.endswith(msg)
+    assert str(error.hint).startswith(hint)
+
+
+@pytest.mark.parametrize(("key", "values"), WRONG.items())
+def test_a_value_of_a_wrong_kind_is_an_error_that_says_what_it_must_be(
+    key: str, values: tuple[Any, ...]
+) -> None:
+    with override_agent_memory(**{key: values[0]}):
+        (error,) = told("E003")
+    assert isinstance(error, Error)
+    assert error.msg.startswith(f'AGENT_MEMORY["{key}"] is ')
+    assert str(error.hint).startswith("It must be ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in RIGHT.items() for value in values]
+)
+def test_a_value_of_the_right_kind_is_no_error(key: str, value: Any) -> None:
+    with override_agent_memory(**{key: value}), override_settings(DEBUG=True):
+        assert told("none") == []
+
+
+@pytest.mark.parametrize(
+    "written",
+    [["sk-secret"], {"PROVIDER": ["sk-secret"]}, {"PROVIDER": {"OPTIONS": ["sk-secret"]}}],
+)
+def test_no_message_shows_a_value_that_may_hold_a_key(written: Any) -> None:
+    with override_settings(AGENT_MEMORY=written):
+        messages = run_checks(tags=["agent_memory"], databases=[])
+    assert messages
+    assert "sk-secret" not in str(messages)
+
+
+# E004, E005: what is loaded.
+
+
+@pytest.mark.parametrize(("key", "number"), [("STORE", "E004"), ("PROVIDER", "E005")])
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("shop.NoSuchThing", "No module named 'shop'"),
+        ("nodots", "doesn't look like a module path"),
+        ("agent_memory.conf.NoSuchThing", "NoSuchThing"),
+        ("tests.test_checks.Needy", "is not a subclass of agent_memory."),
+        ({"BACKEND": "tests.test_checks.NeedyStore", "OPTIONS": {"sise": 3}}, "sise"),
+    ],
+)
+def test_a_store_or_provider_that_cannot_be_loaded_is_an_error_that_says_why(
+    key: str, number: str, written: Any, reason: str
+) -> None:
+    with override_agent_memory(**{key: written}):
+        (error,) = told(number)
+    assert isinstance(error, Error)
+    assert error.msg == f'AGENT_MEMORY["{key}"] cannot be used.'
+    assert reason in str(error.hint)
+
+
+def test_a_store_and_a_provider_of_ones_own_are_loaded_with_their_options() -> None:
+    store = {"BACKEND": "tests.test_checks.NeedyStore", "OPTIONS": {"size": 3}}
+    with override_agent_memory(STORE=store, PROVIDER=f"{__name__}.OwnProvider"):
+        assert told("none") == []
+
+
+class OwnProvider(Provider):
+    pass
+
+
+@pytest.mark.parametrize("api", ["openai_responses.OpenAIResponses", "openai_chat.OpenAIChat"])
+def test_the_shipped_providers_need_no_key_to_be_checked(
+    api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with override_agent_memory(PROVIDER=f"agent_memory.providers.{api}Provider"):
+        assert told("none") == []
+
+
+# W001, W003, W004: what is better configured.
+
+
+@pytest.mark.parametrize("model", [None, ""])
+def test_a_project_without_a_model_is_warned(model: str | None) -> None:
+    with override_agent_memory(MODEL=model):
+        (warning,) = told("W001")
+    assert isinstance(warning, Warning)
+    assert "every agent must name a model itself" in warning.msg
+
+
+@pytest.mark.parametrize("written", [IN_MEMORY, {"BACKEND": IN_MEMORY}])
+def test_conversations_kept_in_memory_are_warned_of_outside_debug(written: Any) -> None:
+    with override_agent_memory(STORE=written):
+        with override_settings(DEBUG=False):
+            (warning,) = told("W003")
+        with override_settings(DEBUG=True):
+            assert told("none") == []
+    assert isinstance(warning, Warning)
+    assert "DatabaseConversationStore" in str(warning.hint)
+
+
+def test_a_deploy_without_ownership_checks_is_reminded() -> None:
+    with override_agent_memory(VERIFY_OWNERSHIP=False):
+        (warning,) = told("W004", include_deployment_checks=True)
+        assert told("none") == []
+    assert isinstance(warning, Warning)
+    assert "must_own=True" in str(warning.hint)
+    with override_agent_memory(VERIFY_OWNERSHIP=True):
+        assert told("none", include_deployment_checks=True) == []

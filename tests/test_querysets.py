@@ -1,0 +1,151 @@
+"""Conversations are found by their participants, whatever kind of key those have."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.contenttypes.models import ContentType
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from agent_memory.exceptions import InvalidParticipant
+from agent_memory.models import Conversation
+from agent_memory.participants import Participant
+from agent_memory.querysets import KeyOf
+from tests.testapp.models import Escalation, Place, Team, Ticket
+
+pytestmark = pytest.mark.django_db
+
+MODELS = [Team, Ticket, Place, Escalation]
+
+# None are the same to a database that ignores case and blanks.
+PLACES = ["Kiel", "Bonn ", " Trier", "K\u00f6ln", "\U0001f600", "1", "%", "_", "'"]
+
+
+def make(model: Any, number: int) -> Any:
+    """Return a saved instance with a key of its own."""
+    if model is Place:
+        return Place.objects.create(code=PLACES[number])
+    return model.objects.create()
+
+
+def open_for(participant: Any, conversation_id: str | None = None) -> str:
+    """Open a conversation as the store does, and return its id."""
+    owner = Participant.of(participant)
+    columns: dict[str, Any] = {}
+    if owner is not None:
+        app_label, _, model = owner.type.partition(".")
+        content_type = ContentType.objects.get_by_natural_key(app_label, model)
+        columns = {"participant_type": content_type, "participant_key": owner.key}
+    now = timezone.now()
+    made = Conversation.objects.create(
+        id=conversation_id or uuid.uuid4().hex, opened_at=now, last_activity=now, **columns
+    )
+    return made.pk
+
+
+def ids(queryset: Any) -> set[str]:
+    return set(queryset.values_list("pk", flat=True))
+
+
+def test_a_placeholder_is_not_among_the_opened() -> None:
+    open_for(None, "open")
+    Conversation.objects.create(id="reserved", last_activity=timezone.now())
+    assert ids(Conversation.objects.all()) == {"open", "reserved"}
+    assert ids(Conversation.objects.opened()) == {"open"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_conversations_of_an_instance_are_found(model: Any) -> None:
+    one, two = make(model, 0), make(model, 1)
+    mine = {open_for(one), open_for(one)}
+    open_for(two)
+    open_for(None)
+    assert ids(Conversation.objects.for_participant(one)) == mine
+    assert ids(Conversation.objects.for_participant(Participant.of(one))) == mine
+
+
+def test_instances_of_two_models_with_one_key_have_conversations_of_their_own() -> None:
+    user = User.objects.create_user("ann", pk=17)
+    team = Team.objects.create(pk=17)
+    place = Place.objects.create(code="17")
+    found = [open_for(user), open_for(team), open_for(place)]
+    for owner, conversation_id in zip((user, team, place), found, strict=True):
+        assert ids(Conversation.objects.for_participant(owner)) == {conversation_id}
+
+
+def test_conversations_of_nobody_are_found_by_none() -> None:
+    nobodys = open_for(None)
+    open_for(make(Team, 0))
+    assert ids(Conversation.objects.for_participant(None)) == {nobodys}
+
+
+@pytest.mark.parametrize("owner", [AnonymousUser(), Team(), "ann", 17, User])
+def test_what_cannot_own_a_conversation_is_refused(owner: Any) -> None:
+    with pytest.raises(InvalidParticipant):
+        Conversation.objects.for_participant(owner)
+
+
+def test_a_participant_of_a_model_that_is_unknown_has_no_conversations() -> None:
+    open_for(make(Team, 0))
+    assert ids(Conversation.objects.for_participant(Participant("no.such", "1"))) == set()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_conversations_of_a_queryset_are_found_and_excluded(model: Any) -> None:
+    one, two, three = (make(model, number) for number in range(3))
+    first, second, third = open_for(one), open_for(two), open_for(three)
+    nobodys = open_for(None)
+    chosen = model.objects.filter(pk__in=[one.pk, two.pk])
+    found = Conversation.objects.for_participants(chosen)
+    assert ids(found) == {first, second}
+    assert ids(Conversation.objects.exclude(pk__in=found)) == {third, nobodys}
+    assert ids(Conversation.objects.for_participants(model.objects.exclude(pk=one.pk))) == {
+        second,
+        third,
+    }
+    assert ids(Conversation.objects.for_participants(model.objects.none())) == set()
+    assert ids(Conversation.objects.for_participants(model.objects.order_by("-pk"))) == {
+        first,
+        second,
+        third,
+    }
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_objects_are_told_by_whether_they_have_conversations(model: Any) -> None:
+    one, two = make(model, 0), make(model, 1)
+    open_for(one)
+    theirs = Exists(
+        Conversation.objects.filter(
+            participant_type=ContentType.objects.get_for_model(model),
+            participant_key=KeyOf(OuterRef("pk")),
+        )
+    )
+    assert list(model.objects.filter(theirs)) == [one]
+    assert list(model.objects.exclude(theirs)) == [two]
+    assert list(model.objects.filter(~theirs)) == [two]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_key_of_a_row_is_the_key_of_its_participant(model: Any) -> None:
+    for number in range(len(PLACES) if model is Place else 3):
+        make(model, number)
+    for obj, key in [(row, row.text) for row in model.objects.annotate(text=KeyOf("pk"))]:
+        assert Participant.of(obj) == Participant(model._meta.label_lower, key)
+
+
+def test_text_keys_are_told_apart_to_the_last_byte() -> None:
+    places = [Place(code=code) for code in ("Kiel", "\U0001f600", "K\u00f6ln")]
+    Place.objects.bulk_create(places)
+    for place in places:
+        open_for(place, place.code)
+    team = ContentType.objects.get_for_model(Place)
+    for awkward in ("kiel", "Kiel ", "\U0001f601", "Ko\u0308ln", "Koln"):
+        open_for(Participant("testapp.place", awkward), f"foreign {awkward}")
+    assert Conversation.objects.filter(participant_type=team).count() == 8
+    found = ids(Conversation.objects.for_participants(Place.objects.all()))
+    assert found == {place.code for place in places}
