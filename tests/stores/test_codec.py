@@ -1,0 +1,76 @@
+"""Values as JSON text: whole, short, readable by later versions, refused from later formats."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agent_memory.exceptions import UnsupportedFormat
+from agent_memory.messages import (
+    ProviderToolCall,
+    Reasoning,
+    RefusalPart,
+    Replay,
+    Step,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from agent_memory.stores import codec
+
+ODD = "NUL \0, a lone surrogate \ud800, a noncharacter \uffff and ü"
+
+STEP = Step(
+    items=(
+        Reasoning(text=ODD),
+        TextPart(text=ODD, provider_options={ODD: [1, None]}, provider_metadata={"id": "m"}),
+        ToolCall(id=ODD, name="f", arguments={"n": 10**400}, result=ToolResult(value=None)),
+        ToolCall(id="2", name="g", raw_arguments="{", result=ToolResult(value={}, failed=True)),
+        ProviderToolCall(name="web_search_call", data={"query": ODD}),
+        RefusalPart(text="no"),
+    ),
+    finish_reason="tool_calls",
+    usage=Usage(input_tokens=1, reasoning_tokens=2),
+    provider="p",
+    model="m",
+)
+
+
+def test_steps_come_back_equal_and_apart():
+    texts = [codec.encode_steps((STEP, Step())), codec.encode_steps(())]
+    assert codec.decode_steps(texts) == [(STEP, Step()), ()]
+    assert codec.step_value(json.loads(json.dumps(codec.step_data(STEP)))) == STEP
+
+
+def test_parts_come_back_equal():
+    parts = (TextPart(text=ODD), RefusalPart(text=""))
+    assert codec.decode_parts([codec.encode_parts(parts)]) == [parts]
+
+
+def test_texts_are_plain_ascii_without_what_is_a_default():
+    text = codec.encode_steps((Step(items=(TextPart(text="ü"),)),))
+    assert text == r'[{"items":[{"type":"text","text":"\u00fc"}]}]'
+
+
+def test_replay_blocks_stay_out():
+    step = STEP.model_copy(update={"replay": Replay(provider="p", model="m")})
+    assert codec.decode_steps([codec.encode_steps((step,))]) == [(STEP,)]
+
+
+def test_fields_of_a_later_version_are_passed_over():
+    text = '[{"items":[{"type":"text","text":"a","new":1}],"new":{}}]'
+    assert codec.decode_steps([text]) == [(Step(items=(TextPart(text="a"),)),)]
+
+
+def test_what_cannot_be_read_is_an_error_that_quotes_nothing():
+    with pytest.raises(UnsupportedFormat) as caught:
+        codec.decode_parts(['[{"type":"secret of the future"}]'])
+    assert "secret" not in str(caught.value)
+
+
+def test_a_later_format_is_refused():
+    codec.check_format(codec.FORMAT)
+    with pytest.raises(UnsupportedFormat, match="Upgrade"):
+        codec.check_format(codec.FORMAT + 1)
