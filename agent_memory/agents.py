@@ -222,8 +222,6 @@ class Agent:
             check_window(recalled.messages)
             yield from self.prepare(recalled, call)
             yield from self._generate_steps(recalled, call, steps)
-        except GeneratorExit:
-            raise
         except BaseException as error:
             failed = Turn(
                 user=call.message, steps=tuple(steps), status="failed", error=_describe(error)

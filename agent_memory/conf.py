@@ -7,6 +7,7 @@ the shape of ``TASKS`` and ``STORAGES``: ``{"BACKEND": path, "OPTIONS": {...}}``
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -67,6 +68,17 @@ def user_settings() -> dict[str, Any]:
 def setting(key: str) -> Any:
     """Return the value of one key, or its default."""
     return user_settings().get(key, DEFAULTS[key])
+
+
+def seconds(key: str) -> float:
+    """Return a setting that is a time; raises ``ImproperlyConfigured`` unless it is one."""
+    value = setting(key)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (number and math.isfinite(value) and value > 0):
+        raise ImproperlyConfigured(
+            f'AGENT_MEMORY["{key}"] is a number of seconds above 0, not {value!r:.80}.'
+        )
+    return float(value)
 
 
 def backend(key: str) -> tuple[str, dict[str, Any]]:

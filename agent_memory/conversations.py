@@ -225,6 +225,8 @@ class RemembersConversations(Agent):
             conversation_id = self.conversation_id
             if conversation_id is None:
                 return (yield from super().recall(call))
+        reservation_seconds = conf.seconds("RESERVATION_SECONDS")
+        turn_seconds = conf.seconds("TURN_SECONDS")
         if conversation_id is not None:
             reservation = yield from self._reserve(call, conversation_id, create=True)
         elif binding.kind == "one":
@@ -244,13 +246,15 @@ class RemembersConversations(Agent):
         return Remembering(
             messages,
             reservation.conversation_id,
-            patience=conf.setting("RESERVATION_SECONDS") / 4,
+            patience=reservation_seconds / 4,
             agent=type(self),
             label=self.get_label(),
             store=store,
             reservation=reservation,
             speaker=binding.participant or reservation.participant,
             rebinds=rebinds,
+            reservation_seconds=reservation_seconds,
+            turn_seconds=turn_seconds,
         )
 
     def _recall_answered(self, answered: Answered, *, rebinds: bool) -> Recalled:

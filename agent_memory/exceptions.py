@@ -138,8 +138,10 @@ class TurnNotSaved(AgentMemoryError):
     """
     The model answered, and the turn could not be stored.
 
-    ``store.append(error.conversation, error.turn)`` stores it later;
-    ``conversation`` is a ``Heading`` with the conversation's id.
+    ``store.append(error.conversation, error.turn)`` stores it later, and once,
+    even if it was stored unseen; ``conversation`` is a ``Heading``. What tools
+    did is in the journal: when the next turn has recorded that as a failed turn,
+    appending this one is ``ConversationConflict``.
     """
 
     def __init__(self, conversation: Any, turn: Any) -> None:

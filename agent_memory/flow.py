@@ -5,7 +5,8 @@ The flow decides and does nothing; the drivers do and decide nothing. There are
 four: ``run``, ``arun``, ``stream`` and ``astream``. What they share:
 
 - ``Do`` runs on the caller's thread and is never cut short: when the caller is
-  cancelled meanwhile, it is finished first.
+  cancelled meanwhile, it is finished first. If it then fails, its error is the
+  cause of the ``TurnAbandoned`` that the flow gets.
 - ``Start`` runs beside, in a daemon thread or a task, and gives a handle.
 - On close or cancel a driver throws ``TurnAbandoned`` into the flow and performs
   the effects of its clean-up; events that it emits then go nowhere.
@@ -16,15 +17,12 @@ The idea of a flow as a generator is that of httpx's ``Auth.auth_flow``.
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import queue
-import threading
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from agent_memory.beside import BesideInTask, BesideInThread
 from agent_memory.responses import Event
 
 R = TypeVar("R")
@@ -32,13 +30,6 @@ R = TypeVar("R")
 
 class TurnAbandoned(BaseException):
     """The caller closed the stream or cancelled the call."""
-
-
-class _End:
-    """What a handle gives when its iterator has ended."""
-
-
-END = _End()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +48,7 @@ class Start:
     Begin ``call(*args)`` beside the flow; the answer is a handle for it.
 
     ``streamed``: the call gives an iterator, of which each ``Take`` takes one
-    item, and ``END`` after the last.
+    item, and ``beside.END`` after the last.
     """
 
     call: Callable[..., Any]
@@ -92,109 +83,6 @@ Effect = Do | Start | Wait | Take | Emit
 Flow = Generator[Effect, Any, R]
 
 
-class _Beside:
-    """A call in a daemon thread; what it gives comes through a queue."""
-
-    def __init__(self, effect: Start) -> None:
-        self._given: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-        self._next: tuple[Any, BaseException | None] | None = None
-        self._stopped = threading.Event()
-        context = contextvars.copy_context()
-        threading.Thread(
-            target=context.run, args=(self._work, effect), name="agent_memory", daemon=True
-        ).start()
-
-    def _work(self, effect: Start) -> None:
-        try:
-            result = effect.call(*effect.args)
-            if effect.streamed:
-                try:
-                    for item in result:
-                        self._given.put((item, None))
-                        if self._stopped.is_set():
-                            return
-                finally:
-                    result.close()
-                result = END
-            self._given.put((result, None))
-        except BaseException as error:
-            self._given.put((None, error))
-
-    def ready(self, seconds: float | None) -> bool:
-        if self._next is None:
-            try:
-                self._next = self._given.get(timeout=seconds)
-            except queue.Empty:
-                return False
-        return True
-
-    def take(self) -> Any:
-        self.ready(None)
-        assert self._next is not None
-        (item, error), self._next = self._next, None
-        if error is not None:
-            raise error
-        return item
-
-    def stop(self) -> None:
-        self._stopped.set()
-
-
-class _AsyncBeside:
-    """A call in a task; what it gives comes through a queue."""
-
-    def __init__(self, effect: Start) -> None:
-        self._given: deque[tuple[Any, BaseException | None]] = deque()
-        self._arrived = asyncio.Event()
-        self._task = asyncio.create_task(self._work(effect), name="agent_memory")
-
-    def _put(self, item: Any, error: BaseException | None = None) -> None:
-        self._given.append((item, error))
-        self._arrived.set()
-
-    async def _work(self, effect: Start) -> None:
-        try:
-            result = effect.acall(*effect.args)
-            if effect.streamed:
-                try:
-                    async for item in result:
-                        self._put(item)
-                finally:
-                    await result.aclose()
-                result = END
-            else:
-                result = await result
-            self._put(result)
-        except BaseException as error:
-            self._put(None, error)
-            if not isinstance(error, Exception):
-                raise
-
-    async def ready(self, seconds: float | None) -> bool:
-        if not self._given:
-            self._arrived.clear()
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._arrived.wait()
-            except TimeoutError:
-                return False
-        return True
-
-    async def take(self) -> Any:
-        await self.ready(None)
-        item, error = self._given.popleft()
-        if error is not None:
-            raise error
-        return item
-
-    async def stop(self) -> None:
-        if not self._task.done():
-            self._task.cancel()
-            await asyncio.wait({self._task})
-        if not self._task.cancelled():
-            self._task.exception()
-
-
 def _next_effect(flow: Flow[R], answer: Any, error: BaseException | None) -> Effect:
     effect: object = flow.send(answer) if error is None else flow.throw(error)
     while not isinstance(effect, Effect):
@@ -207,12 +95,12 @@ def _next_effect(flow: Flow[R], answer: Any, error: BaseException | None) -> Eff
     return effect
 
 
-def _perform(effect: Effect, handles: list[_Beside]) -> Any:
+def _perform(effect: Effect, handles: list[BesideInThread]) -> Any:
     match effect:
         case Do():
             return effect.work(*effect.args, **effect.kwargs)
         case Start():
-            handles.append(_Beside(effect))
+            handles.append(BesideInThread(effect.call, effect.args, streamed=effect.streamed))
             return handles[-1]
         case Wait():
             return effect.handle.ready(effect.seconds)
@@ -222,7 +110,7 @@ def _perform(effect: Effect, handles: list[_Beside]) -> Any:
 
 def stream(flow: Flow[R]) -> Generator[Event, None, R]:
     """Perform a flow on this thread; yield its events and return its result."""
-    handles: list[_Beside] = []
+    handles: list[BesideInThread] = []
     answer: Any = None
     error: BaseException | None = None
     closed: GeneratorExit | None = None
@@ -264,26 +152,52 @@ def run(flow: Flow[R]) -> R:
             return result
 
 
-async def _finish(
-    work: Awaitable[R],
-) -> tuple[asyncio.Future[R], asyncio.CancelledError | None]:
-    """Await work to its end, even when cancelled meanwhile; return the cancellation beside."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    return task, cancelled
+class _Caller:
+    """Who awaits a flow; ``left`` is how they left it, by GeneratorExit or CancelledError."""
+
+    left: BaseException | None = None
+
+    def leave(self, how: BaseException) -> TurnAbandoned | None:
+        """Note how the caller left; return what the flow is told of it, which is told once."""
+        told, self.left = self.left is not None, how
+        return None if told else TurnAbandoned()
+
+    async def finish(self, work: Awaitable[Any]) -> tuple[Any, Any, TurnAbandoned | None]:
+        """
+        Await work to its end, even when cancelled meanwhile.
+
+        Return its answer, its error, and what the flow is told after the answer.
+        An error that came after the caller left is the cause of what is told.
+        """
+        task = asyncio.ensure_future(_outcome(work))
+        cancelled: asyncio.CancelledError | None = None
+        while not task.done():
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError as raised:
+                cancelled = raised
+        answer, error = task.result()
+        abandoned = self.leave(cancelled) if cancelled is not None else None
+        if error is not None and abandoned is not None:
+            abandoned.__cause__ = error
+            return None, abandoned, None
+        return answer, error, abandoned
 
 
-async def _aperform(effect: Effect, handles: list[_AsyncBeside]) -> Any:
+async def _outcome(work: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """Return what work gives or raises: an interrupt that a task raises would stop its loop."""
+    try:
+        return await work, None
+    except BaseException as error:
+        return None, error
+
+
+async def _aperform(effect: Effect, handles: list[BesideInTask]) -> Any:
     match effect:
         case Do():
             return await effect.awork(*effect.args, **effect.kwargs)
         case Start():
-            handles.append(_AsyncBeside(effect))
+            handles.append(BesideInTask(effect.acall, effect.args, streamed=effect.streamed))
             return handles[-1]
         case Wait():
             return await effect.handle.ready(effect.seconds)
@@ -293,42 +207,40 @@ async def _aperform(effect: Effect, handles: list[_AsyncBeside]) -> Any:
 
 async def astream(flow: Flow[R], *, result: Callable[[R], None]) -> AsyncGenerator[Event, None]:
     """Perform a flow in this task; yield its events and hand its result to ``result``."""
-    handles: list[_AsyncBeside] = []
+    handles: list[BesideInTask] = []
+    caller = _Caller()
     answer: Any = None
     error: BaseException | None = None
-    left: BaseException | None = None  # how the caller left: GeneratorExit or CancelledError
-    late: BaseException | None = None  # a cancellation that came while an effect was finished
+    abandoned: TurnAbandoned | None = None
     try:
         while True:
             effect = _next_effect(flow, answer, error)
-            answer, error = None, None if left else late and TurnAbandoned()
-            left, late = late or left, None
+            answer, error, abandoned = None, abandoned, None
             if error is not None:
                 continue
             try:
                 if isinstance(effect, Emit):
-                    if left is None:
+                    if caller.left is None:
                         yield effect.event
-                elif isinstance(effect, Do) or left is not None:
-                    done, late = await _finish(_aperform(effect, handles))
-                    answer = done.result()
+                elif isinstance(effect, Do) or caller.left is not None:
+                    answer, error, abandoned = await caller.finish(_aperform(effect, handles))
                 else:
                     answer = await _aperform(effect, handles)
             except (GeneratorExit, asyncio.CancelledError) as raised:
-                error = TurnAbandoned() if left is None else raised
-                left = left or raised
+                error = caller.leave(raised) or raised
             except BaseException as raised:
                 error = raised
     except StopIteration as stop:
         result(stop.value)
-        if left := late or left:
-            raise left from None
-    except TurnAbandoned as abandoned:
-        raise (late or left or abandoned) from None
+        if caller.left is not None:
+            raise caller.left from None
+    except TurnAbandoned as told:
+        raise (caller.left or told) from None
     finally:
-        _, late = await _finish(asyncio.gather(*(handle.stop() for handle in handles)))
-        if late is not None:
-            raise late
+        left = caller.left
+        await caller.finish(asyncio.gather(*(handle.stop() for handle in handles)))
+        if caller.left is not None and caller.left is not left:
+            raise caller.left
 
 
 async def arun(flow: Flow[R]) -> R:

@@ -80,7 +80,8 @@ class Heading:
 
     ``participant`` is who spoke, and the owner of a conversation that is new;
     ``agent`` is the label of who answered. A title is taken only while the
-    conversation has none.
+    conversation has none. ``turn_id`` and ``once`` are those of a turn that
+    could not be stored: appended however often, it is stored once.
     """
 
     id: str
@@ -88,6 +89,8 @@ class Heading:
     agent: str = ""
     title: str = ""
     title_source: TitleSource = ""
+    turn_id: str = ""
+    once: Once | None = None
 
     def __post_init__(self) -> None:
         check_conversation_id(self.id)
@@ -116,7 +119,12 @@ class Once:
         """Return the key of a message; raises ``ValueError`` for a key no store can hold."""
         if key == "":
             raise ValueError("An idempotency key cannot be empty; None is no key.")
-        said = json.dumps(message.model_dump(), sort_keys=True, default=_digest)
+        # Without defaults, so that a field of a later version changes no stored fingerprint.
+        parts = [
+            {"type": part.type, **part.model_dump(exclude_defaults=True)}
+            for part in message.content
+        ]
+        said = json.dumps(parts, sort_keys=True, default=_digest)
         return cls(_check_text("An idempotency key", key), sha256(said.encode()).hexdigest())
 
     def conversation_id(self, participant: Participant | None, agent: str) -> str:

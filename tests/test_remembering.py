@@ -195,7 +195,7 @@ def test_nothing_is_renewed_past_the_longest_turn(db, user):
     script = ScriptedProvider([[CALL], "b"] * 2)
     with override_store(watched), override_provider(script):
         watched.create("given")
-        with override_agent_memory(TURN_SECONDS=0):
+        with override_agent_memory(TURN_SECONDS=1e-9):
             Coach(conversation_id="given", tools=[slow]).prompt("a")
         assert max(watched.renewed) <= 60
         Coach(conversation_id="given", tools=[slow]).prompt("a")

@@ -57,7 +57,6 @@ class InMemoryConversationStore(ConversationStore):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._transcripts: dict[str, Transcript] = {}
-        self._journals: dict[str, tuple[Reservation, list[JournalEntry]]] = {}
         self._now = datetime.min.replace(tzinfo=UTC)
         self._turns = 0
 
@@ -95,8 +94,10 @@ class InMemoryConversationStore(ConversationStore):
     def journal(self, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
         conversation_id = reservation.conversation_id
         with self._lock:
-            if reservation.new and entry.heading is not None:
+            if reservation.new:
                 heading = entry.heading
+                if heading is None or conversation_id in self._transcripts:
+                    return False
                 self._transcripts[conversation_id] = Transcript(
                     conversation_id, heading.participant, heading.agent
                 )
@@ -104,48 +105,42 @@ class InMemoryConversationStore(ConversationStore):
                 reservation.new, reservation.placeholder = False, True
             if not self.renew(reservation, seconds):
                 return False
-            _, entries = self._journals.setdefault(conversation_id, (reservation, []))
-            entries.append(copy.deepcopy(entry))
+            self._transcripts[conversation_id].note(copy.deepcopy(entry), reservation)
             reservation.journalled = True
         return True
 
-    def _bury(self, conversation_id: str) -> None:
-        """Make a failed turn of what a stalled worker journalled, once it is overtaken."""
-        held = self._held.get(conversation_id)
-        if conversation_id in self._journals and held and held.until <= time.monotonic():
-            reservation, entries = self._journals[conversation_id]
-            self._append(*interrupted_turn(entries), reservation)
+    def _bury(self, transcript: Transcript, reservation: Reservation) -> None:
+        """
+        Make a failed turn of what a dead worker journalled, for whoever comes next.
+
+        Raises ``ConversationBusy`` while it is alive.
+        """
+        if transcript.journalled is not None:
+            self._hold(reservation)
+            self._write(*interrupted_turn(transcript.journal), transcript.journalled)
 
     def _append(self, heading: Heading, turn: Turn, reservation: Reservation) -> StoredTurn:
         with self._lock:
             if not self._may_append(reservation, heading.id):
                 raise ConversationConflict(heading.id, turn)
-            transcript = self._transcripts.get(heading.id) or Transcript(
-                heading.id, heading.participant, heading.agent
-            )
-            created = transcript.opened_at is None
-            transcript.add(
-                turn,
-                heading,
-                begun=reservation.begun_at,
-                ended=self._tick(),
-                number=self._turns + 1,
-            )
-            self._turns += 1
-            self._transcripts[heading.id] = transcript
-            self._held.pop(heading.id, None)
-            self._journals.pop(heading.id, None)
-            user, assistant = transcript.messages[-2:]
-            stored = StoredTurn(heading.id, reservation.turn_id, user.id, assistant.id, created)
-            if reservation.once is not None:
-                transcript.keep(reservation.once, turn, stored)
+            return self._write(heading, turn, reservation)
+
+    def _write(self, heading: Heading, turn: Turn, reservation: Reservation) -> StoredTurn:
+        transcript = self._transcripts.get(heading.id) or Transcript(
+            heading.id, heading.participant, heading.agent
+        )
+        stored = transcript.add(
+            turn, heading, reservation, ended=self._tick(), number=self._turns + 1
+        )
+        self._turns += 1
+        self._transcripts[heading.id] = transcript
+        self._held.pop(heading.id, None)
         return stored
 
     def clear(self, conversation_id: str) -> None:
         check_conversation_id(conversation_id)
         with self._lock:
             known = self._transcripts.pop(conversation_id, None)
-            self._journals.pop(conversation_id, None)
             self._held.pop(conversation_id, None)
         if known is not None:
             conversation_cleared.send_robust(type(self), conversation_id=conversation_id)
@@ -175,36 +170,35 @@ class InMemoryConversationStore(ConversationStore):
                 once=once,
             )
         with self._lock:
-            self._bury(conversation_id)
-            transcript = self._opened(conversation_id)
+            transcript = self._living(conversation_id)
             if transcript is None and create:
-                transcript = self._living(conversation_id) or Transcript(
-                    conversation_id, heading.participant, agent
-                )
-            if transcript is None or (must_own and transcript.participant != heading.participant):
+                transcript = Transcript(conversation_id, heading.participant, agent)
+            if (
+                transcript is None
+                or (transcript.is_hidden and not create)
+                or (must_own and transcript.participant != heading.participant)
+            ):
                 raise ConversationDoesNotExist(conversation_id)
-            if once is not None and (answered := transcript.answered(once)) is not None:
-                return Reservation(conversation_id, new_id(), once=once, answered=answered)
-            reservation = self._hold(
-                Reservation(
-                    conversation_id,
-                    new_id(),
-                    placeholder=transcript.opened_at is None,
-                    next_position=transcript.next_position,
-                    participant=transcript.participant,
-                    title_source=transcript.title_source,
-                    once=once,
-                )
-            )
-            self._transcripts[conversation_id] = transcript
+            reservation = Reservation(conversation_id, new_id(), once=once)
+            reservation.answered = transcript.answered(once)
+            if reservation.answered is None:
+                self._bury(transcript, reservation)
+                reservation.answered = transcript.answered(once)
+            if reservation.answered is None:
+                self._hold(reservation)
+                reservation.placeholder = transcript.opened_at is None
+                reservation.next_position = transcript.next_position
+                reservation.participant = transcript.participant
+                reservation.title_source = transcript.title_source
+                self._transcripts[conversation_id] = transcript
         return reservation
 
     def release(self, reservation: Reservation) -> None:
         with self._lock:
             if not self._is_token(reservation.conversation_id, reservation.turn_id):
                 return
-            self._journals.pop(reservation.conversation_id, None)
             del self._held[reservation.conversation_id]
+            self._transcripts[reservation.conversation_id].drop_journal()
             if self._opened(reservation.conversation_id) is None:
                 del self._transcripts[reservation.conversation_id]
 
@@ -337,11 +331,15 @@ class InMemoryConversationStore(ConversationStore):
         return None if transcript is None or transcript.opened_at is None else transcript
 
     def _living(self, conversation_id: str) -> Transcript | None:
-        """Return a conversation, or a placeholder whose first turn still runs."""
+        """Return a conversation, or a placeholder whose first turn runs or left a journal."""
+        transcript = self._transcripts.get(conversation_id)
+        if transcript is not None and transcript.is_hidden and not self._is_held(conversation_id):
+            return None
+        return transcript
+
+    def _is_held(self, conversation_id: str) -> bool:
         held = self._held.get(conversation_id)
-        if held is not None and held.until > time.monotonic():
-            return self._transcripts[conversation_id]
-        return self._opened(conversation_id)
+        return held is not None and held.until > time.monotonic()
 
     def _tick(self) -> datetime:
         """Return the time of this write, always later than that of the one before."""

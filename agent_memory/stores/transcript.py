@@ -13,9 +13,11 @@ from agent_memory.records import (
     NO_USAGE,
     Answered,
     Heading,
+    JournalEntry,
     MessagePage,
     Once,
     Page,
+    Reservation,
     StoredConversation,
     StoredMessage,
     StoredTurn,
@@ -34,7 +36,8 @@ class Transcript:
 
     ``messages`` holds the leading messages and then two a turn, in the order of
     their positions. ``spoke`` tells when a participant and an agent last spoke
-    here, as the number of that turn. What comes out is a copy.
+    here, as the number of that turn. ``journal`` is that of the turn which runs
+    under ``journalled``. What comes out is a copy.
     """
 
     id: str
@@ -50,10 +53,17 @@ class Transcript:
     usage: Usage = NO_USAGE
     spoke: dict[Speakers, int] = field(default_factory=dict)
     keys: dict[str, tuple[str, Answered]] = field(default_factory=dict)
+    journal: list[JournalEntry] = field(default_factory=list)
+    journalled: Reservation | None = None
 
     @property
     def next_position(self) -> int:
         return 2 * len(self.turns)
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether nothing was said or done here yet."""
+        return self.opened_at is None and self.journalled is None
 
     def open(self, now: datetime, leading: tuple[Message, ...] = ()) -> None:
         """Make a placeholder a conversation."""
@@ -72,37 +82,57 @@ class Transcript:
         ]
 
     def add(
-        self, turn: Turn, heading: Heading, *, begun: datetime, ended: datetime, number: int
-    ) -> None:
-        """Add a turn, the ``number``-th of its store."""
-        stored = _stored(turn, heading, self.next_position, begun, ended)
+        self,
+        turn: Turn,
+        heading: Heading,
+        reservation: Reservation,
+        *,
+        ended: datetime,
+        number: int,
+    ) -> StoredTurn:
+        """Add a turn, the ``number``-th of its store; its key is kept, its journal dropped."""
+        user, assistant = _stored(turn, heading, self.next_position, reservation.begun_at, ended)
+        stored = StoredTurn(
+            self.id, reservation.turn_id, user.id, assistant.id, created=self.opened_at is None
+        )
         usage = self.usage + turn.usage + turn.title_usage
         if self.opened_at is None:
             self.open(ended)
-        self.messages += stored
+        self.messages += user, assistant
         self.turns.append(turn)
         self.last_activity = ended
         self.usage = usage
         self.spoke[heading.participant, heading.agent] = number
         if heading.title and not (self.title or self.title_source):
             self.title, self.title_source = heading.title, heading.title_source
+        if reservation.once is not None:
+            answered = Answered(turn, replace(stored, created=False))
+            self.keys[reservation.once.key] = reservation.once.fingerprint, answered
+        self.drop_journal()
+        return stored
 
-    def keep(self, once: Once, turn: Turn, stored: StoredTurn) -> None:
-        """Keep a turn under its idempotency key."""
-        self.keys[once.key] = once.fingerprint, Answered(turn, replace(stored, created=False))
+    def note(self, entry: JournalEntry, reservation: Reservation) -> None:
+        """Note what a turn is about to do or has done."""
+        self.journal.append(entry)
+        self.journalled = reservation
 
-    def answered(self, once: Once) -> Answered | None:
+    def drop_journal(self) -> None:
+        self.journal, self.journalled = [], None
+
+    def answered(self, once: Once | None) -> Answered | None:
         """Return the turn that a key has; raises ``TurnFailed``, and for another message."""
-        if once.key not in self.keys:
+        if once is None or once.key not in self.keys:
             return None
         fingerprint, answered = self.keys[once.key]
         if fingerprint != once.fingerprint:
             raise ConversationConflict(
-                self.id, message="This idempotency key stands for another message."
+                self.id,
+                message="This idempotency key stands for another message: give each its own.",
             )
+        answered = copy.deepcopy(answered)
         if answered.turn.status == "failed":
             raise TurnFailed(answered.turn)
-        return copy.deepcopy(answered)
+        return answered
 
     def window(self, keep_last_turns: int) -> tuple[Message, ...]:
         """Return the leading messages and those of the last turns, 0 meaning all."""

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     )
     from agent_memory.testing.provider import ScriptedProvider, ScriptExhausted
     from agent_memory.testing.stores import (
+        AsyncBasicConversationStoreContract,
         AsyncConversationStoreContract,
+        BasicConversationStoreContract,
         ConversationStoreContract,
     )
 
 __all__ = [
+    "AsyncBasicConversationStoreContract",
     "AsyncConversationStoreContract",
+    "BasicConversationStoreContract",
     "ConversationStoreContract",
     "ProviderCallForbidden",
     "ScriptExhausted",
@@ -29,7 +33,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AsyncBasicConversationStoreContract": "stores",
     "AsyncConversationStoreContract": "stores",
+    "BasicConversationStoreContract": "stores",
     "ConversationStoreContract": "stores",
     "ProviderCallForbidden": "overrides",
     "ScriptExhausted": "provider",

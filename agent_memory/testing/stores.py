@@ -1,4 +1,4 @@
-"""The store contract, to be run against a store of your own; and a store for tests."""
+"""The store contract, to be run against a store of your own."""
 
 from __future__ import annotations
 
@@ -12,18 +12,35 @@ from agent_memory.testing.contract import (
     ConversationPromises,
     FidelityPromises,
     HistoryPromises,
+    InterruptionPromises,
+    JournalPromises,
+    KeyPromises,
     OwnershipPromises,
     PagePromises,
     ReservationPromises,
     TurnPromises,
 )
+from agent_memory.testing.contract.base import Promises
+
+
+class BasicConversationStoreContract(HistoryPromises, FidelityPromises, ReservationPromises):
+    """
+    What a store of three methods promises, one test each.
+
+    Mix it into a test case that suits the store and define ``make_store``::
+
+        class FolderStoreTests(BasicConversationStoreContract, SimpleTestCase):
+            def make_store(self):
+                return FolderStore(folder=tempfile.mkdtemp())
+    """
 
 
 class ConversationStoreContract(
-    HistoryPromises,
-    FidelityPromises,
-    ReservationPromises,
+    BasicConversationStoreContract,
     TurnPromises,
+    KeyPromises,
+    JournalPromises,
+    InterruptionPromises,
     ConversationPromises,
     OwnershipPromises,
     PagePromises,
@@ -37,8 +54,10 @@ class ConversationStoreContract(
             def make_store(self):
                 return RedisConversationStore()
 
-    ``participants`` may be overridden: two ``Participant`` values with the same
-    key and different types, such as the store can hold.
+    Where several workers can share a store, ``reopen`` returns one more object
+    on what ``make_store`` made. ``participants`` may be overridden: two
+    ``Participant`` values with the same key and different types, such as the
+    store can hold.
     """
 
 
@@ -53,9 +72,21 @@ class _Awaited:
         return getattr(self._store, name) if atwin is None else async_to_sync(atwin)
 
 
-class AsyncConversationStoreContract(ConversationStoreContract):
-    """The same promises, kept by the async twins."""
+class _ByTwins(Promises):
+    """Keeps promises by the async twins of a store."""
 
     @cached_property
     def store(self) -> ConversationStore:
         return cast("ConversationStore", _Awaited(self.make_store()))
+
+    @property
+    def elsewhere(self) -> ConversationStore:
+        return cast("ConversationStore", _Awaited(self.reopen()))
+
+
+class AsyncBasicConversationStoreContract(_ByTwins, BasicConversationStoreContract):
+    """The promises of a store of three methods, kept by the async twins."""
+
+
+class AsyncConversationStoreContract(_ByTwins, ConversationStoreContract):
+    """All promises, kept by the async twins."""

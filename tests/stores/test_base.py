@@ -12,17 +12,26 @@ from asgiref.sync import async_to_sync
 
 from agent_memory.exceptions import ConversationBusy, ConversationDoesNotExist
 from agent_memory.history import window
-from agent_memory.messages import Message, Turn
-from agent_memory.records import Heading, Reservation, StoredTurn, check_conversation_id, new_id
+from agent_memory.messages import DocumentPart, ImagePart, Message, TextPart, Turn
+from agent_memory.participants import Participant
+from agent_memory.records import (
+    Heading,
+    Once,
+    Reservation,
+    StoredTurn,
+    check_conversation_id,
+    new_id,
+)
 from agent_memory.stores.base import ConversationStore
 from agent_memory.stores.inmemory import InMemoryConversationStore
-from agent_memory.testing.contract import (
-    FidelityPromises,
-    HistoryPromises,
-    ReservationPromises,
+from agent_memory.testing import (
+    AsyncBasicConversationStoreContract,
+    BasicConversationStoreContract,
 )
-from agent_memory.testing.contract.base import plain_turn
-from agent_memory.testing.stores import AsyncConversationStoreContract
+from agent_memory.testing.contract.base import plain_turn, tool_turn
+from agent_memory.testing.contract.fidelity import AWKWARD_IDS, odd_turns
+from agent_memory.testing.contract.journals import entries_of
+from agent_memory.testing.contract.keys import OTHER_MESSAGES
 
 TWINS = {
     *(
@@ -100,26 +109,22 @@ class ThreeAsyncMethods(ConversationStore):
         self.kept.clear(conversation_id)
 
 
-class TestThreeMethods(HistoryPromises, FidelityPromises, ReservationPromises):
+class TestThreeMethods(BasicConversationStoreContract):
     def make_store(self) -> ConversationStore:
         return ThreeMethods()
 
 
-class TestThreeMethodsAwaited(HistoryPromises, FidelityPromises, ReservationPromises):
-    store = AsyncConversationStoreContract.store
-
+class TestThreeMethodsAwaited(AsyncBasicConversationStoreContract):
     def make_store(self) -> ConversationStore:
         return ThreeMethods()
 
 
-class TestThreeAsyncMethods(HistoryPromises, FidelityPromises, ReservationPromises):
+class TestThreeAsyncMethods(BasicConversationStoreContract):
     def make_store(self) -> ConversationStore:
         return ThreeAsyncMethods()
 
 
-class TestThreeAsyncMethodsAwaited(HistoryPromises, FidelityPromises, ReservationPromises):
-    store = AsyncConversationStoreContract.store
-
+class TestThreeAsyncMethodsAwaited(AsyncBasicConversationStoreContract):
     def make_store(self) -> ConversationStore:
         return ThreeAsyncMethods()
 
@@ -162,6 +167,9 @@ def test_a_twin_runs_what_a_subclass_wrote_on_the_thread_of_its_caller():
             "paginate_conversation_messages",
             lambda store: store.paginate_conversation_messages("one"),
         ),
+        ("reserve", lambda store: store.reserve("one", once=Once("key", ""), create=True)),
+        ("reserve", lambda store: store.reserve(once=Once("key", ""))),
+        ("reserve", lambda store: async_to_sync(store.areserve)("one", once=Once("key", ""))),
         ("load", lambda store: async_to_sync(store.aload)("one")),
         ("get", lambda store: async_to_sync(store.aget)("one")),
     ],
@@ -202,3 +210,83 @@ def test_reservations_of_two_stores_are_apart():
         store.reserve("one")
     with pytest.raises(ConversationBusy):
         first.reserve("one")
+
+
+def test_a_store_without_keys_holds_nothing_after_it_has_said_so():
+    store = ThreeMethods()
+    store.append("one", plain_turn())
+    with pytest.raises(NotImplementedError):
+        store.reserve("one", once=Once("key", ""))
+    store.reserve("one")
+
+
+def test_a_store_without_a_journal_only_renews_for_an_entry():
+    store = ThreeMethods()
+    reservation = store.reserve("one", create=True)
+    store.renew(reservation, 0)
+    for entry in entries_of(tool_turn(), Heading("one")):
+        assert store.journal(reservation, entry, 60) is True
+        assert async_to_sync(store.ajournal)(reservation, entry, 60) is True
+    with pytest.raises(ConversationBusy):
+        store.reserve("one", create=True)
+    store.renew(reservation, 0)
+    store.reserve("one", create=True)
+    assert store.load("one") == ()
+    yet_to_be = store.reserve()
+    assert store.journal(yet_to_be, entry, 60) is True
+
+
+# Keys.
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "a\0b", "a\ud800", 7, b"key", None, ["key"], False])
+def test_what_is_no_text_of_1_to_255_storable_characters_is_no_key(key):
+    with pytest.raises(ValueError, match="An idempotency key"):
+        Once.of(key, Message("user", "Hello"))
+
+
+@pytest.mark.parametrize("key", [*AWKWARD_IDS, "x" * 255, "\U0001f600" * 255])
+def test_any_other_text_is_a_key_as_it_is(key):
+    assert Once.of(key, Message("user", "Hello")).key == key
+
+
+def test_a_key_has_one_fingerprint_for_each_message_however_it_was_given():
+    messages = (
+        *OTHER_MESSAGES,
+        *(turn.user for turn in odd_turns()),
+        Message("user", (ImagePart(data=b"a", media_type="image/png"),)),
+        Message("user", (ImagePart(data=b"b", media_type="image/png"),)),
+        Message("user", (DocumentPart(data=b"a", media_type="image/png"),)),
+        Message("user", (TextPart(text="a", provider_options={"a": 1, "b": [1, 2]}),)),
+        Message("user", (TextPart(text="a", provider_options={"a": 1, "b": [2, 1]}),)),
+    )
+    distinct = {repr(message): message for message in messages}.values()
+    assert len({Once.of("key", message).fingerprint for message in distinct}) == len(distinct)
+    assert len(distinct) > 40
+    for message in distinct:
+        again = Message.model_validate(message.model_dump())
+        assert Once.of("key", again) == Once.of("key", message)
+    options = ({"a": 1, "b": 2}, {"b": 2, "a": 1})
+    made = [Message(content=[TextPart(text="a", provider_options=each)]) for each in options]
+    assert made[0] == made[1]
+    assert Once.of("key", made[0]) == Once.of("key", made[1])
+
+
+def test_fingerprints_that_are_stored_already_stay_what_they_are():
+    fingerprint = "c820cd20948b21896be7295053f786bc8b6c046423086643cecc371141236117"
+    assert Once.of("key", Message("user", "Hello")).fingerprint == fingerprint
+
+
+def test_a_first_message_opens_the_same_conversation_for_the_same_key_speaker_and_agent():
+    once, other = (Once.of(key, Message("user", "Hello")) for key in ("key", "other"))
+    speakers = (None, Participant("auth.user", "1"), Participant("auth.group", "1"))
+    ids = [
+        each.conversation_id(speaker, agent)
+        for each in (once, other)
+        for speaker in speakers
+        for agent in ("", "coach")
+    ]
+    assert len(set(ids)) == len(ids) == 12
+    again = Once.of("key", Message("user", "Another one"))
+    assert again.conversation_id(None, "") == once.conversation_id(None, "") == ids[0]
+    assert [check_conversation_id(each) for each in ids] == ids

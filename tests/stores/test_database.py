@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,6 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.contenttypes.models import ContentType
 from django.db import IntegrityError, connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from agent_memory import Agent, Message, Participant, RemembersConversations
 from agent_memory.exceptions import (
@@ -310,7 +309,7 @@ def test_what_a_busy_conversation_tells_is_by_the_clock_of_the_database(store):
     store.reserve("filled")
     with pytest.raises(ConversationBusy) as caught:
         store.reserve("filled")
-    assert abs(caught.value.since - timezone.now()) < timedelta(minutes=1)
+    assert abs(caught.value.since - datetime.now(UTC)) < timedelta(minutes=1)
     assert 50 < caught.value.retry_after <= 60
 
 

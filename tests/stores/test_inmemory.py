@@ -22,11 +22,12 @@ from agent_memory.exceptions import (
 )
 from agent_memory.messages import Message, Replay, Step, TextPart, Turn
 from agent_memory.participants import Participant
-from agent_memory.records import Heading, Reservation
+from agent_memory.records import Heading, Once, Reservation
 from agent_memory.signals import conversation_cleared
 from agent_memory.stores.inmemory import InMemoryConversationStore
 from agent_memory.testing import AsyncConversationStoreContract, ConversationStoreContract
-from agent_memory.testing.contract.base import messages_of, plain_turn
+from agent_memory.testing.contract.base import messages_of, plain_turn, tool_turn
+from agent_memory.testing.contract.journals import dying_turn, entries_of, interrupted
 from tests.testapp.models import Team
 
 WORKERS = 8
@@ -190,6 +191,10 @@ def test_nothing_is_kept_of_what_is_gone(store):
         store.append(f"{number}", plain_turn())
         store.reserve(f"{number}")
         store.clear(f"{number}")
+        reservation = store.reserve(f"{number}", create=True)
+        for entry in entries_of(tool_turn(), Heading(f"{number}")):
+            store.journal(reservation, entry, 60)
+        store.release(reservation)
     store.release(store.reserve())
     assert (store._transcripts, store._held) == ({}, {})
 
@@ -259,6 +264,36 @@ def test_threads_that_append_to_one_conversation_interleave_no_turn(store):
         assert messages_of(turns) == tuple(message for pair in mine for message in pair)
     stored = store.get("one")
     assert (stored.turns, len(pairs)) == (WORKERS * 20, WORKERS * 20)
+
+
+def test_threads_that_ask_under_one_key_write_one_turn_between_them(store):
+    turn = plain_turn()
+    once = Once.of("key", turn.user)
+
+    def work(number: int) -> Any:
+        while True:
+            try:
+                reservation = store.reserve("one", create=True, once=once)
+            except ConversationBusy as busy:
+                if not busy.same_message:
+                    raise
+                continue
+            if reservation.answered is not None:
+                return reservation.answered.stored.turn_id
+            return store.append("one", turn, reservation=reservation).turn_id
+
+    assert len(set(at_once(work))) == 1
+    assert store.load("one") == turn.messages
+
+
+def test_threads_that_find_a_dead_turn_record_it_once(store):
+    dead = store.reserve("one", create=True)
+    for entry in entries_of(dying_turn(), Heading("one")):
+        store.journal(dead, entry, 0)
+    got = at_once(lambda number: store.reserve("one"))
+    assert sum(isinstance(each, Reservation) for each in got) == 1
+    assert sum(isinstance(each, ConversationBusy) for each in got) == WORKERS - 1
+    assert store.load("one") == interrupted(dying_turn()).messages
 
 
 def test_threads_with_conversations_of_their_own_disturb_nobody(store):

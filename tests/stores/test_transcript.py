@@ -1,16 +1,19 @@
-"""A conversation held as values: positions, windows, pages and totals."""
+"""A conversation held as values: positions, windows, pages, totals, keys and a journal."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from agent_memory.exceptions import ConversationConflict, TurnFailed
 from agent_memory.messages import Message, Step, Turn, TurnError, Usage
 from agent_memory.participants import Participant
-from agent_memory.records import Heading
+from agent_memory.records import Answered, Heading, Once, Reservation
 from agent_memory.stores.transcript import Transcript
 from agent_memory.testing.contract.base import plain_turn, tool_turn
+from agent_memory.testing.contract.journals import entries_of
 
 BEGUN = datetime(2030, 1, 2, tzinfo=UTC)
 ENDED = BEGUN + timedelta(seconds=5)
@@ -20,7 +23,8 @@ LEADING = (Message("system", "1"), Message("developer", "2"))
 
 def add(transcript: Transcript, turn: Turn, number: int = 1, **heading: str) -> None:
     made = Heading("one", OWNER, "coach", **heading)
-    transcript.add(turn, made, begun=BEGUN, ended=ENDED, number=number)
+    reservation = Reservation("one", "turn", begun_at=BEGUN)
+    transcript.add(turn, made, reservation, ended=ENDED, number=number)
 
 
 def test_turns_stand_at_two_positions_each_and_leading_messages_below_zero():
@@ -63,6 +67,44 @@ def test_tokens_add_up_and_an_error_is_told_beside_the_message():
     assert transcript.usage == Usage(input_tokens=6, output_tokens=4)
     assert transcript.messages[-1].meta == {"error": {"code": "Timeout", "request_id": "r-1"}}
     assert transcript.messages[-1].status == "failed"
+
+
+def test_a_turn_is_found_under_its_key_and_only_for_its_message():
+    transcript = Transcript("one")
+    once = Once("key", "print")
+    assert transcript.answered(once) is None
+    reservation = Reservation("one", "turn-1", once=once)
+    stored = transcript.add(plain_turn(), Heading("one"), reservation, ended=ENDED, number=1)
+    assert stored.created
+    answered = transcript.answered(once)
+    assert answered == Answered(plain_turn(), replace(stored, created=False))
+    assert transcript.answered(None) is transcript.answered(Once("other", "print")) is None
+    with pytest.raises(ConversationConflict, match="another message"):
+        transcript.answered(Once("key", "other print"))
+
+
+def test_a_failed_turn_is_raised_for_its_key():
+    transcript = Transcript("one")
+    failed = plain_turn(status="failed")
+    reservation = Reservation("one", "turn-1", once=Once("key", "print"))
+    transcript.add(failed, Heading("one"), reservation, ended=ENDED, number=1)
+    with pytest.raises(TurnFailed) as caught:
+        transcript.answered(reservation.once)
+    assert caught.value.turn == failed
+
+
+def test_what_was_noted_is_seen_in_no_window_and_dropped_with_the_turn():
+    transcript = Transcript("one")
+    assert transcript.is_hidden
+    reservation = Reservation("one", "turn-1")
+    entries = entries_of(tool_turn(), Heading("one"))
+    for entry in entries:
+        transcript.note(entry, reservation)
+    assert (transcript.journal, transcript.journalled) == (entries, reservation)
+    assert not transcript.is_hidden
+    assert transcript.window(0) == transcript.page(2, None).items == ()
+    add(transcript, tool_turn())
+    assert (transcript.journal, transcript.journalled) == ([], None)
 
 
 def test_what_comes_out_is_a_copy():

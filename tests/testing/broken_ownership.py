@@ -8,6 +8,7 @@ from agent_memory.exceptions import ConversationDoesNotExist, InvalidParticipant
 from agent_memory.participants import Participant
 from agent_memory.records import Heading, Reservation, StoredConversation
 from agent_memory.stores.inmemory import InMemoryConversationStore
+from agent_memory.stores.transcript import Transcript
 from tests.testing.broken import breaks
 from tests.testing.broken_conversations import ChangesAfterAppend
 
@@ -92,6 +93,21 @@ class PlaceholdersBelongToNobody(Store):
         kept = self._transcripts.get(str(conversation_id))
         if kept is not None and kept.opened_at is None:
             kwargs["must_own"] = False
+        return super().reserve(conversation_id, **kwargs)
+
+
+@breaks("test_a_dead_first_turn_belongs_to_nobody")
+class LeavesADeadFirstTurnToItsSpeaker(Store):
+    def _living(self, conversation_id: str) -> Transcript | None:
+        return self._transcripts.get(conversation_id)
+
+
+@breaks("test_a_dead_first_turn_belongs_to_nobody")
+class FindsADeadFirstTurn(Store):
+    def reserve(self, conversation_id: str | None = None, **kwargs: Any) -> Reservation:
+        kept = self._transcripts.get(str(conversation_id))
+        if kept is not None and kept.is_hidden and not self._is_held(kept.id):
+            kwargs["create"] = True
         return super().reserve(conversation_id, **kwargs)
 
 

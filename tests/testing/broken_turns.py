@@ -6,9 +6,14 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from agent_memory.exceptions import ConversationBusy, ConversationConflict, ConversationDoesNotExist
-from agent_memory.messages import Message, Turn
-from agent_memory.records import Heading, Reservation, StoredTurn, new_id
+from agent_memory.exceptions import (
+    ConversationBusy,
+    ConversationConflict,
+    ConversationDoesNotExist,
+    TooLarge,
+)
+from agent_memory.messages import Message, Turn, size
+from agent_memory.records import Heading, Reservation, StoredConversation, StoredTurn, new_id
 from agent_memory.stores.inmemory import InMemoryConversationStore
 from tests.testing.broken import breaks
 
@@ -239,6 +244,33 @@ class NeverTakesOverAPlaceholder(Store):
         if held is not None and self._opened(reservation.conversation_id) is None:
             raise ConversationBusy(reservation.conversation_id, since=held.since, retry_after=1)
         return super()._hold(reservation)
+
+
+@breaks("test_a_conversation_may_be_opened_where_a_first_turn_died")
+class OpensNothingOverADeadFirstTurn(Store):
+    def create(self, conversation_id: str | None = None, **kwargs: Any) -> StoredConversation:
+        if conversation_id in self._transcripts:
+            raise ConversationConflict(str(conversation_id))
+        return super().create(conversation_id, **kwargs)
+
+
+@breaks("test_a_conversation_may_be_opened_where_a_first_turn_died")
+class LeavesAnOpenedConversationToTheDead(Store):
+    def create(self, conversation_id: str | None = None, **kwargs: Any) -> StoredConversation:
+        held = self._held.get(str(conversation_id))
+        stored = super().create(conversation_id, **kwargs)
+        if held is not None:
+            self._held[stored.id] = held
+        return stored
+
+
+@breaks("test_a_message_of_usual_size_may_begin_a_turn")
+class TakesShortMessagesAlone(Store):
+    def reserve(self, conversation_id: str | None = None, **kwargs: Any) -> Reservation:
+        message = kwargs.get("message")
+        if message is not None and size(message) > 65_535:
+            raise TooLarge("The message is too long.")
+        return super().reserve(conversation_id, **kwargs)
 
 
 @breaks("test_a_second_turn_of_a_conversation_is_busy_at_once")

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from agent_memory.exceptions import ConversationBusy, ConversationDoesNotExist
 from agent_memory.messages import Message
+from agent_memory.records import Reservation
 from agent_memory.stores.base import ConversationStore
 from agent_memory.stores.inmemory import InMemoryConversationStore
-from agent_memory.testing import AsyncConversationStoreContract, ConversationStoreContract
+from agent_memory.testing import (
+    AsyncBasicConversationStoreContract,
+    AsyncConversationStoreContract,
+    BasicConversationStoreContract,
+    ConversationStoreContract,
+)
 from tests.testing import (
     broken_conversations,
     broken_histories,
+    broken_interruptions,
+    broken_journals,
+    broken_keys,
     broken_ownership,
     broken_pages,
     broken_turns,
 )
 from tests.testing.broken import BROKEN
 
-MODULES = (broken_histories, broken_turns, broken_conversations, broken_ownership, broken_pages)
+MODULES = (
+    broken_histories,
+    broken_turns,
+    broken_keys,
+    broken_journals,
+    broken_interruptions,
+    broken_conversations,
+    broken_ownership,
+    broken_pages,
+)
 PROMISES = tuple(name for name in dir(ConversationStoreContract) if name.startswith("test_"))
 
 
@@ -30,6 +50,8 @@ def keeps(
 ) -> bool:
     case = contract()
     case.make_store = store  # type: ignore[method-assign]
+    if hasattr(store, "reopened"):
+        case.reopen = lambda: case.store.reopened()  # type: ignore[attr-defined, method-assign]
     try:
         getattr(case, promise)()
     except Exception:
@@ -68,7 +90,7 @@ def test_each_broken_store_says_what_it_breaks() -> None:
         and not name.startswith(("_", "Changes"))
     }
     assert noted == defined
-    assert len(defined) > 90
+    assert len(defined) > 160
 
 
 def test_the_async_contract_awaits_the_twins() -> None:
@@ -79,6 +101,34 @@ def test_the_async_contract_awaits_the_twins() -> None:
     promise = "test_turns_come_back_equal_and_in_the_order_they_were_appended"
     assert keeps(ForgetsWhenAwaited, promise)
     assert not keeps(ForgetsWhenAwaited, promise, AsyncConversationStoreContract)
+
+
+def test_the_async_contract_awaits_the_twins_of_another_workers_store_too() -> None:
+    class IsBusyElsewhere(InMemoryConversationStore):
+        def reopened(self) -> ConversationStore:
+            return AnswersNothingWhenAwaited()
+
+    class AnswersNothingWhenAwaited(InMemoryConversationStore):
+        async def areserve(self, *args: Any, **kwargs: Any) -> Reservation:
+            raise ConversationDoesNotExist("one")
+
+        def reserve(self, *args: Any, **kwargs: Any) -> Reservation:
+            raise ConversationBusy("one", since=datetime.now(UTC), retry_after=1)
+
+    promise = "test_entries_are_no_part_of_the_conversation_while_the_turn_runs"
+    assert keeps(IsBusyElsewhere, promise)
+    assert not keeps(IsBusyElsewhere, promise, AsyncConversationStoreContract)
+
+
+@pytest.mark.parametrize(
+    "contract", [BasicConversationStoreContract, AsyncBasicConversationStoreContract]
+)
+def test_the_basic_contract_is_a_part_of_the_whole(contract: type[Any]) -> None:
+    basic = {name for name in dir(contract) if name.startswith("test_")}
+    assert len(basic) > 25
+    assert basic < set(PROMISES)
+    for name in basic:
+        assert getattr(contract, name) is getattr(ConversationStoreContract, name)
 
 
 def test_a_contract_without_a_store_says_what_to_define() -> None:

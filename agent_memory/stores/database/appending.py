@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from agent_memory.exceptions import ConversationConflict
 from agent_memory.messages import Turn
 from agent_memory.records import Heading, Reservation, StoredTurn, new_id
-from agent_memory.stores.database import queries, reserving
+from agent_memory.stores.database import queries, reserving, rows
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import durable
 from agent_memory.stores.database.turns import stored_turn, write_turn
@@ -33,28 +33,34 @@ def append(using: str, heading: Heading, turn: Turn, reservation: Reservation) -
             if not reservation.new:
                 raise
             stored = None
-        return stored or _written(using, heading, turn, reservation)
+        stored = stored or _written(using, heading, turn, reservation)
+        if stored is None:
+            raise ConversationConflict(heading.id, turn)
+        return stored
 
     return retried(using, work)
 
 
 def append_directly(using: str, heading: Heading, turn: Turn) -> StoredTurn:
-    """Write a turn with a reservation of its own; may join a transaction of the caller's."""
-    reservation = Reservation(heading.id, new_id())
-    tries = count()
+    """
+    Write a turn with a reservation of its own; may join a transaction of the caller's.
+
+    A heading that names the turn's id makes it one that may stand there, or be journalled.
+    """
+    turn_id = heading.turn_id or new_id()
+    wanted = reserving.Wanted(using, heading, turn_id, create=True)
+    tries = count(bool(heading.turn_id))
 
     def work() -> StoredTurn:
-        if next(tries):
-            try:
-                return _written(using, heading, turn, reservation)
-            except ConversationConflict:
-                pass  # no earlier try has come through
+        if next(tries) and (
+            stored := _written(using, heading, turn, Reservation(heading.id, turn_id))
+        ):
+            return stored
         for _ in range(ATTEMPTS):
             try:
                 with transaction.atomic(using):
-                    taken = reserving.take(
-                        reserving.Wanted(using, heading, reservation.turn_id, create=True)
-                    )
+                    taken = reserving.take(wanted)
+                    taken.once, taken.journalled = heading.once, bool(heading.turn_id)
                     stored = write_turn(using, heading, turn, taken)
             except IntegrityError:
                 continue  # another one opened the conversation in between
@@ -65,14 +71,23 @@ def append_directly(using: str, heading: Heading, turn: Turn) -> StoredTurn:
     return retried(using, work)
 
 
-def _written(using: str, heading: Heading, turn: Turn, reservation: Reservation) -> StoredTurn:
-    """Return a turn that an earlier, unseen commit has written; else it is a conflict."""
+def _written(
+    using: str, heading: Heading, turn: Turn, reservation: Reservation
+) -> StoredTurn | None:
+    """
+    Return a turn that an earlier, unseen commit has written.
+
+    Raises ``ConversationConflict`` when it stands there in another form.
+    """
     found = queries.turn_of.rows(
         using,
         id=heading.id,
         turn_id=reservation.turn_id,
         position=reservation.next_position or 0,
     )
-    if len(found) != 2 or found[1][2] != turn.status:
+    if not found:
+        return None
+    form = turn.status, rows.error_code(turn)
+    if len(found) != 2 or found[1][1:] != form:
         raise ConversationConflict(heading.id, turn)
     return stored_turn(reservation, found[0][0], found[1][0])

@@ -14,9 +14,8 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
-from agent_memory.exceptions import ConversationConflict
 from agent_memory.messages import Message, ToolResult, Turn
 from agent_memory.participants import Participant
 from agent_memory.records import Heading, JournalEntry, Once, Reservation, interrupted_turn
@@ -53,7 +52,8 @@ def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: fl
         again = bool(next(tries))
         with durable(using):
             if reservation.new and not (again and _mark(using, values)):
-                assert entry.heading is not None
+                if entry.heading is None:  # the step before it was refused
+                    return False
                 insert_placeholder(using, entry.heading, values, journalled=True)
             elif not reservation.new and not _mark(using, values):
                 return False
@@ -63,8 +63,8 @@ def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: fl
 
     try:
         written = retried(using, work)
-    except IntegrityError:
-        raise ConversationConflict(reservation.conversation_id) from None
+    except IntegrityError:  # somebody else opened the conversation
+        return False
     if written and reservation.new:
         reservation.new, reservation.placeholder, reservation.next_position = False, True, 0
     reservation.journalled = reservation.journalled or written
@@ -88,21 +88,15 @@ def bury(using: str, conversation_id: str, token: str) -> None:
     Make a failed turn of what a dead worker journalled, in one transaction.
 
     A call without a result may have run. Nothing happens when somebody else
-    was faster, or the worker was alive after all.
+    was faster, or the worker was alive after all. Whoever calls it tries again.
     """
-
-    def work() -> None:
-        with durable(using):
-            taken = queries.bury.run(
-                using, id=conversation_id, reservation=token, milliseconds=60_000
-            )
-            if taken is None:
-                return
-            entries = queries.journal.rows(using, id=conversation_id, turn_id=token)
-            heading, turn, reservation = _read(conversation_id, token, entries)
-            write_turn(using, heading, turn, reservation)
-
-    retried(using, work)
+    with transaction.atomic(using):  # a direct append may have one open
+        taken = queries.bury.run(using, id=conversation_id, reservation=token, milliseconds=60_000)
+        if taken is None:
+            return
+        entries = queries.journal.rows(using, id=conversation_id, turn_id=token)
+        heading, turn, reservation = _read(conversation_id, token, entries)
+        write_turn(using, heading, turn, reservation)
 
 
 def _entry_data(entry: JournalEntry, reservation: Reservation) -> dict[str, Any]:

@@ -246,7 +246,7 @@ turn_of = Select(
             turn_id=of(ConversationMessage, "turn_id"),
         )
         .order_by("position")
-        .values_list("id", "role", "status")
+        .values_list("id", "status", "error_code")
     )
 )
 

@@ -46,7 +46,7 @@ class Wanted:
             "id": self.heading.id,
             "reservation": self.turn_id,
             "reserved_key": self.once.key if self.once else "",
-            "milliseconds": round(conf.setting("RESERVATION_SECONDS") * 1000),
+            "milliseconds": round(conf.seconds("RESERVATION_SECONDS") * 1000),
             **rows.participant_columns(self.heading.participant, self.using),
         }
 
@@ -73,7 +73,7 @@ def reserve(wanted: Wanted) -> Reservation:
                 reservation = _insert_placeholder(wanted)
         if reservation is not None:
             return reservation
-    raise ConversationConflict(wanted.heading.id)
+    raise _overtaken(wanted)
 
 
 def take(wanted: Wanted) -> Reservation:
@@ -87,7 +87,12 @@ def take(wanted: Wanted) -> Reservation:
             reservation = _clear_the_way(wanted, Obstacle(*found[0]))
         if reservation is not None:
             return reservation
-    raise ConversationConflict(wanted.heading.id)
+    raise _overtaken(wanted)
+
+
+def _overtaken(wanted: Wanted) -> ConversationBusy:
+    """Return what to raise when each time somebody else was faster."""
+    return ConversationBusy(wanted.heading.id, since=datetime.now(UTC), retry_after=0)
 
 
 def drop_dead_placeholder(using: str, conversation_id: str) -> bool:
@@ -181,7 +186,10 @@ def _answered(wanted: Wanted) -> Reservation | None:
             conversation_id,
             message="This idempotency key stands for another message: give each its own.",
         )
-    said, answered = queries.turn_at.rows(using, id=conversation_id, position=position)
+    rows_of_turn = queries.turn_at.rows(using, id=conversation_id, position=position)
+    if len(rows_of_turn) != 2:  # cleared in between
+        return None
+    said, answered = rows_of_turn
     turn = rows.turn(said, answered)
     if turn.status == "failed":
         raise TurnFailed(turn)

@@ -154,10 +154,14 @@ def turn_rows(
         "model": readable(last.model)[:255] if last else "",
         "provider": readable(last.provider)[:255] if last else "",
         "finish_reason": last.finish_reason if last else "",
-        "error_code": readable(error.code)[:255] if error else "",
+        "error_code": error_code(turn),
         **totals(turn.usage),
     }
     return user, assistant
+
+
+def error_code(turn: Turn) -> str:
+    return readable(turn.error.code)[:255] if turn.error else ""
 
 
 def window_messages(rows: Iterable[Row]) -> tuple[Message, ...]:

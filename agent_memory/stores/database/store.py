@@ -45,7 +45,7 @@ from agent_memory.stores.base import ConversationStore
 from agent_memory.stores.database import appending, journal, queries, releasing, reserving, rows
 from agent_memory.stores.database.packets import check_fits
 from agent_memory.stores.database.retrying import retried
-from agent_memory.stores.database.transactions import give_back, in_transaction
+from agent_memory.stores.database.transactions import connected, give_back, in_transaction
 
 R = TypeVar("R")
 
@@ -84,7 +84,7 @@ class DatabaseConversationStore(ConversationStore):
         if message is not None:
             check_fits(using, message)
         if conversation_id is None:
-            return Reservation(new_id(), new_id(), new=True)
+            return Reservation(new_id(), new_id(), new=True, once=once)
         heading = Heading(conversation_id, owner, agent)
         wanted = reserving.Wanted(using, heading, new_id(), must_own, create, once)
         return retried(using, lambda: reserving.reserve(wanted))
@@ -104,10 +104,15 @@ class DatabaseConversationStore(ConversationStore):
         using = self.writing
         if reservation is not None and reservation.next_position is not None:
             first = max(0, reservation.next_position - wanted) if wanted else 0
-            return rows.window_messages(queries.window.rows(using, id=conversation_id, first=first))
-        found = queries.counters_and_window.rows(
-            using, id=conversation_id, rows=wanted or rows.MAX_INTEGER
+            read = partial(queries.window.rows, using, id=conversation_id, first=first)
+            return rows.window_messages(retried(using, read))
+        read = partial(
+            queries.counters_and_window.rows,
+            using,
+            id=conversation_id,
+            rows=wanted or rows.MAX_INTEGER,
         )
+        found = retried(using, read)
         if reservation is not None and found:
             reserving.fill(reservation, found[0][: len(queries.RESERVED)], using)
         window = (row[len(queries.RESERVED) :] for row in found)
@@ -196,8 +201,8 @@ class DatabaseConversationStore(ConversationStore):
         )
 
     def get(self, conversation_id: str) -> StoredConversation | None:
-        """See ConversationStore.get(); one statement."""
-        using = self.reading
+        """See ConversationStore.get(); one statement, where conversations are written."""
+        using = self.writing
         found = self._opened(using).filter(id=check_conversation_id(conversation_id))
         row = found.values_list(*rows.CONVERSATION).first()
         return None if row is None else rows.stored_conversation(row, using)
@@ -237,7 +242,7 @@ class DatabaseConversationStore(ConversationStore):
         using = self.reading
         size = cursors.check_per_page(per_page)
         after = cursors.read_conversation_cursor(cursor)
-        owner = rows.participant_columns(self.participant_of(participant), using)
+        owner = rows.participant_columns(self.participant_of(participant), self.writing)
         found = self._opened(using).filter(**owner)
         if agent is not None:
             found = found.filter(agent=agent)
@@ -260,7 +265,7 @@ class DatabaseConversationStore(ConversationStore):
         if owner is None:
             raise InvalidParticipant("The last conversation of nobody cannot be told.")
         columns = rows.participant_columns(owner, using)
-        found = queries.latest.rows(using, agent=agent, **columns)
+        found = retried(using, lambda: queries.latest.rows(using, agent=agent, **columns))
         return found[0][0] if found else None
 
     def paginate_conversation_messages(
@@ -284,10 +289,12 @@ class DatabaseConversationStore(ConversationStore):
         """Run work on the thread of the caller's ORM, then give its connections back."""
 
         def performed() -> R:
+            before = connected()
             try:
                 return work(*args, **kwargs)
             finally:
-                for alias in {self.writing, self.reading}:
+                # A router may name another replica each time.
+                for alias in {self.writing, self.reading} | (connected() - before):
                     give_back(alias)
 
         return await sync_to_async(performed)()

@@ -28,6 +28,11 @@ def durable(using: str) -> Iterator[None]:
         yield
 
 
+def connected() -> set[str]:
+    """Return the databases that this thread has a connection to."""
+    return {one.alias for one in connections.all(initialized_only=True) if one.connection}
+
+
 def give_back(using: str) -> None:
     """Close this thread's connection, or return it to its pool, unless a transaction is open."""
     connection = connections[using]

@@ -9,7 +9,7 @@ from unittest import TestCase
 
 from agent_memory.messages import Message, Step, TextPart, ToolCall, ToolResult, Turn
 from agent_memory.participants import Participant
-from agent_memory.records import Item, Page
+from agent_memory.records import Item, Page, Reservation
 from agent_memory.stores.base import ConversationStore
 
 raises = TestCase().assertRaises
@@ -37,8 +37,9 @@ class Promises:
     """
     Base of the contract's parts: each promise is one method, named by its sentence.
 
-    ``make_store`` gives a new, empty store. The ``participants`` are two with
-    the same key and different types, such as the store can hold.
+    ``make_store`` gives a new, empty store, ``reopen`` the same one as another
+    worker has it. The ``participants`` are two with the same key and different
+    types, such as the store can hold.
     """
 
     participants = (Participant("auth.user", "1"), Participant("auth.group", "1"))
@@ -46,9 +47,18 @@ class Promises:
     def make_store(self) -> ConversationStore:
         raise NotImplementedError(f"{type(self).__name__} must define make_store().")
 
+    def reopen(self) -> ConversationStore:
+        """Return another store that holds the same conversations, if there can be one."""
+        return self.store
+
     @cached_property
     def store(self) -> ConversationStore:
         return self.make_store()
+
+    @property
+    def elsewhere(self) -> ConversationStore:
+        """The store under test, in the hands of another worker."""
+        return self.reopen()
 
     @property
     def owner(self) -> Participant:
@@ -70,6 +80,10 @@ class Promises:
         for turn in turns:
             self.store.append(conversation_id, turn)
         return turns
+
+    def expire(self, reservation: Reservation) -> None:
+        """Have a worker's reservation end, as if the worker had died long ago."""
+        assert self.store.renew(reservation, 0)
 
 
 def plain_turn(prompt: str = "Hello", answer: str | None = None, **fields: Any) -> Turn:

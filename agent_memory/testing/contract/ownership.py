@@ -108,6 +108,20 @@ class OwnershipPromises(Promises):
             with raises(ConversationDoesNotExist):
                 self.store.reserve(ONE, participant=other, must_own=True, create=True)
 
+    def test_a_dead_first_turn_belongs_to_nobody(self) -> None:
+        for other in self.others:
+            dead = self.store.reserve(ONE, participant=self.owner, create=True)
+            self.expire(dead)
+            with raises(ConversationDoesNotExist):
+                self.store.reserve(ONE, participant=self.owner)
+            taken = self.store.reserve(ONE, participant=other, must_own=True, create=True)
+            with raises(ConversationDoesNotExist):
+                self.store.reserve(ONE, participant=self.owner, must_own=True, create=True)
+            heading = Heading(ONE, other, COACH)
+            assert self.store.append(heading, plain_turn(), reservation=taken).created
+            assert self.store.conversation_belongs_to(ONE, other)
+            self.store.clear(ONE)
+
     def test_what_can_own_no_conversation_is_refused_before_anything_is_changed(self) -> None:
         self.store.append(Heading(ONE, self.owner, COACH), plain_turn())
         for nobody in NOBODIES:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 
 from agent_memory.exceptions import ConversationBusy, ConversationDoesNotExist
-from agent_memory.testing.contract.base import ONE, TWO, Promises, messages_of, raises
+from agent_memory.messages import Message
+from agent_memory.records import Heading
+from agent_memory.testing.contract.base import (
+    ONE,
+    TWO,
+    Promises,
+    messages_of,
+    raises,
+    tool_turn,
+)
+from agent_memory.testing.contract.fidelity import LONG_TEXT
+from agent_memory.testing.contract.journals import entries_of
 
 
 class ReservationPromises(Promises):
@@ -82,6 +93,34 @@ class ReservationPromises(Promises):
         assert self.store.renew(second, 60) is True
         self.store.release(second)
         assert self.store.renew(second, 60) is False
+
+    def test_an_entry_in_the_journal_renews_and_is_refused_when_the_reservation_was_lost(
+        self,
+    ) -> None:
+        self.append(ONE, "Hello")
+        step, result = entries_of(tool_turn(calls=1), Heading(ONE, self.owner))[:2]
+        first = self.store.reserve(ONE)
+        self.expire(first)
+        assert self.store.journal(first, step, 60) is True
+        with raises(ConversationBusy):
+            self.store.reserve(ONE)
+        assert self.store.journal(first, result, 0) is True
+        second = self.store.reserve(ONE)
+        assert self.store.journal(first, result, 60) is False
+        self.expire(second)
+        assert self.store.journal(first, result, 60) is False
+        third = self.store.reserve(ONE)
+        self.store.release(third)
+        assert self.store.journal(third, step, 60) is False
+
+    def test_a_message_of_usual_size_may_begin_a_turn(self) -> None:
+        self.append(ONE, "Hello")
+        message = Message("user", "Hello")
+        self.store.release(self.store.reserve(ONE, message=message))
+        self.store.release(self.store.reserve(message=message))
+        self.store.reserve(TWO, create=True, message=Message("user", LONG_TEXT))
+        with raises(ConversationBusy):
+            self.store.reserve(TWO, create=True, message=message)
 
     def test_an_unknown_id_is_reserved_only_where_it_may_be_created(self) -> None:
         with raises(ConversationDoesNotExist) as caught:

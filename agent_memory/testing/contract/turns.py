@@ -161,6 +161,16 @@ class TurnPromises(Promises):
         assert self.store.append(heading, plain_turn(), reservation=taken).created
         assert self.store.load(ONE) == plain_turn().messages
 
+    def test_a_conversation_may_be_opened_where_a_first_turn_died(self) -> None:
+        dead = self.store.reserve(ONE, participant=self.owner, create=True)
+        self.expire(dead)
+        stored = self.store.create(ONE, participant=self.namesake, title="Mine")
+        assert self.store.get(ONE) == stored
+        assert self.store.renew(dead, 60) is False
+        self.assert_conflict(dead, plain_turn("late"))
+        self.store.release(dead)
+        assert self.store.get(ONE) == stored
+
     def test_a_reservation_tells_of_its_conversation(self) -> None:
         heading = Heading(ONE, self.owner, COACH, "Blue", "draft")
         for turns in (1, 2):
