@@ -8,7 +8,13 @@ import pytest
 
 from agent_memory import Agent
 from agent_memory.calls import user_message
-from agent_memory.exceptions import HistoryConflict, InvalidProvider, UnsupportedAttachment
+from agent_memory.exceptions import (
+    HistoryConflict,
+    InvalidConversationId,
+    InvalidProvider,
+    TooLarge,
+    UnsupportedAttachment,
+)
 from agent_memory.messages import (
     DocumentPart,
     ImagePart,
@@ -17,7 +23,7 @@ from agent_memory.messages import (
     TextPart,
     ToolCall,
 )
-from agent_memory.testing import ScriptedProvider
+from agent_memory.testing import ScriptedProvider, override_agent_memory
 from tests.agents import area, ask, in_every_way
 
 CALL = ToolCall(id="call-1", name="area")
@@ -76,6 +82,15 @@ def test_what_cannot_be_asked_is_refused_before_the_provider_is_called(
         ({}, {"keep_last_turns": 1.0}, ValueError),
         ({}, {"keep_last_turns": "3"}, ValueError),
         ({}, {"conversation_id": "some-id"}, HistoryConflict),
+        ({}, {"conversation_id": ""}, InvalidConversationId),
+        ({}, {"conversation_id": "a\0"}, InvalidConversationId),
+        ({}, {"idempotency_key": ""}, ValueError),
+        ({}, {"idempotency_key": "key"}, HistoryConflict),
+        ({}, {"wait": -1}, ValueError),
+        ({}, {"wait": float("nan")}, ValueError),
+        ({}, {"wait": float("inf")}, ValueError),
+        ({}, {"wait": True}, ValueError),
+        ({}, {"wait": "1"}, ValueError),
         ({}, {"temperature": 1}, TypeError),
         ({"max_steps": 0}, {}, ValueError),
         ({"max_steps": -1}, {}, ValueError),
@@ -94,6 +109,16 @@ def test_what_an_agent_cannot_be_or_do_is_refused_before_the_provider_is_called(
     with pytest.raises(error):
         ask(way, agent, **options)
     assert provider.requests == []
+
+
+@in_every_way
+def test_a_prompt_over_the_limit_is_refused_before_the_provider_is_called(way: str) -> None:
+    provider = ScriptedProvider(["ok"])
+    with override_agent_memory(LIMITS={"message": 1000}):
+        ask(way, Agent(provider=provider), "x" * 900)
+        with pytest.raises(TooLarge, match="allows 1000"):
+            ask(way, Agent(provider=provider), "x" * 1001)
+    assert len(provider.requests) == 1
 
 
 def test_the_refusal_of_an_attachment_is_a_value_error_too() -> None:
