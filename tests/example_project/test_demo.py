@@ -13,6 +13,11 @@ from pathlib import Path
 import pytest
 
 from example_project.endpoints import stand_in
+from tests.settings import TEST_DATABASE
+
+pytestmark = pytest.mark.skipif(
+    TEST_DATABASE != "sqlite", reason="the demo has an SQLite file of its own: uv run pytest"
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 FAILURES = {
