@@ -18,7 +18,18 @@ DELAYS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Seconds to wait before each further try, about three in all."""
 
 SQLITE_CODES = {5, 6}  # busy, locked
-SQLSTATES = {"25P03", "40001", "40P01", "53300", "55P03", "57P01", "57P02", "57P03", "57P05"}
+SQLSTATES = {
+    "25006",
+    "25P03",
+    "40001",
+    "40P01",
+    "53300",
+    "55P03",
+    "57P01",
+    "57P02",
+    "57P03",
+    "57P05",
+}
 MYSQL_CODES = {0, 1020, 1040, 1047, 1053, 1205, 1213, 1927, 2002, 2003, 2006, 2013, 2055, 4031}
 """Lost or refused connections, lock time-outs, deadlocks, and what Galera fails to certify."""
 

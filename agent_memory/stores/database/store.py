@@ -42,7 +42,16 @@ from agent_memory.records import (
 from agent_memory.signals import conversation_cleared
 from agent_memory.stores import cursors
 from agent_memory.stores.base import ConversationStore
-from agent_memory.stores.database import appending, journal, queries, releasing, reserving, rows
+from agent_memory.stores.database import (
+    appending,
+    held,
+    journal,
+    queries,
+    releasing,
+    reserving,
+    rows,
+)
+from agent_memory.stores.database.held import HeldReservation
 from agent_memory.stores.database.packets import check_fits
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import connected, give_back, in_transaction
@@ -282,6 +291,26 @@ class DatabaseConversationStore(ConversationStore):
         )
         return Page.of(rows.stored_messages(found, using), size, cursors.message_cursor)
 
+    # What whoever runs a site looks after.
+
+    def held_reservations(self, conversation_id: str | None = None) -> tuple[HeldReservation, ...]:
+        """Return the reservations of all conversations, or of one, the oldest first."""
+        if conversation_id is not None:
+            check_conversation_id(conversation_id)
+        return tuple(held.reservations(self.writing, conversation_id))
+
+    def end_reservation(
+        self, reservation: HeldReservation, *, although_running: bool = False
+    ) -> bool:
+        """
+        End a reservation whose worker has died; what its tools did becomes a failed turn.
+
+        ``although_running``: also one whose time has not passed; if its worker
+        is alive, it gets ``ConversationConflict``. Tells whether the turn held
+        it still. Raises ``TransactionOpen`` inside a transaction of the caller's.
+        """
+        return held.end(self.writing, reservation, although_running=although_running)
+
     def _opened(self, using: str) -> models.QuerySet[Conversation]:
         return Conversation.objects.using(using).filter(opened_at__isnull=False)
 
@@ -294,7 +323,7 @@ class DatabaseConversationStore(ConversationStore):
                 return work(*args, **kwargs)
             finally:
                 # A router may name another replica each time.
-                for alias in {self.writing, self.reading} | (connected() - before):
+                for alias in connected() & {self.writing, self.reading} | connected() - before:
                     give_back(alias)
 
         return await sync_to_async(performed)()
