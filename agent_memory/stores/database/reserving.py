@@ -54,12 +54,13 @@ class Wanted:
         return Reservation(self.heading.id, self.turn_id, once=self.once, **facts)
 
 
-def reserve(wanted: Wanted) -> Reservation:
+def reserve(wanted: Wanted, *, again: bool = False) -> Reservation:
     """
     Take a conversation's reservation for the participant of a heading.
 
-    A new id gets a hidden row at once, where ``create`` allows it. Raises as
-    ``ConversationStore.reserve()`` does.
+    A new id gets a hidden row at once, where ``create`` allows it; ``again``: an
+    earlier try may have written it unseen. Raises as ``ConversationStore.reserve()``
+    does.
     """
     for _ in range(ATTEMPTS):
         reservation = _update(wanted)
@@ -72,6 +73,9 @@ def reserve(wanted: Wanted) -> Reservation:
             else:
                 reservation = _insert_placeholder(wanted)
         if reservation is not None:
+            if again and reservation.next_position is None:
+                ((opened_at, *_),) = queries.obstacle.rows(wanted.using, id=wanted.heading.id)
+                reservation.placeholder = opened_at is None
             return reservation
     raise _overtaken(wanted)
 

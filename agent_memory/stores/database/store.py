@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
@@ -96,7 +97,8 @@ class DatabaseConversationStore(ConversationStore):
             return Reservation(new_id(), new_id(), new=True, once=once)
         heading = Heading(conversation_id, owner, agent)
         wanted = reserving.Wanted(using, heading, new_id(), must_own, create, once)
-        return retried(using, lambda: reserving.reserve(wanted))
+        tries = count()
+        return retried(using, lambda: reserving.reserve(wanted, again=bool(next(tries))))
 
     def load(
         self,

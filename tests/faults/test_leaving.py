@@ -1,0 +1,333 @@
+"""Callers who leave in the middle of a turn with tools: what is stored, and that nothing is held."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from agent_memory import Agent, RemembersConversations, signals
+from agent_memory.exceptions import ProviderUnavailable
+from agent_memory.flow import Do, Emit, Flow
+from agent_memory.messages import INTERRUPTED, ToolCall
+from agent_memory.models import ConversationMessage
+from agent_memory.responses import (
+    Event,
+    Finished,
+    Started,
+    StepFinished,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
+from agent_memory.stores.database import DatabaseConversationStore
+from agent_memory.testing import ScriptedProvider, override_agent_memory
+from tests.faults.checker import faults_of_tables
+from tests.faults.operations import ADA
+from tests.fixtures import Ask
+
+CALLS = [ToolCall(id="call_0", name="act"), ToolCall(id="call_1", name="act")]
+
+store = DatabaseConversationStore()
+
+
+class Coach(RemembersConversations, Agent):
+    label = "coach"
+
+
+class Acting:
+    """A tool that counts its runs, and agents that call it twice and then answer."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def act(self) -> str:
+        self.runs += 1
+        return f"done {self.runs}"
+
+    def coach(self, conversation_id: str, kind: type[Coach] = Coach, *replies: Any) -> Coach:
+        """Return a coach bound to a conversation that has a turn."""
+        provider = ScriptedProvider(["first", *(replies or (["I act.", *CALLS], "I acted."))])
+        coach = kind(provider=provider, tools=[self.act])
+        Coach(provider=provider).for_participant(ADA).prompt("a", conversation_id=conversation_id)
+        return coach.continue_conversation(conversation_id, ADA)
+
+
+@pytest.fixture
+def acting(shared: None) -> Acting:
+    return Acting()
+
+
+def left_free(conversation_id: str) -> list[str]:
+    """Return what a conversation holds after its first turn; nobody may hold it."""
+    store.release(store.reserve(conversation_id))
+    assert faults_of_tables() == []
+    first, answer, *rest = (message.text for message in store.load(conversation_id))
+    assert (first, answer) == ("a", "first")
+    return rest
+
+
+def told(runs: int, *, answered: bool = False) -> list[str]:
+    """Return what is stored of a turn whose tools ran so often."""
+    results = [f"done {number + 1}" if number < runs else INTERRUPTED for number in range(2)]
+    return ["b", "I act.", *results, *(["I acted."] if answered else [])]
+
+
+# Cancelled at every effect.
+
+
+class Watched(Coach):
+    """Notes the effects of its turn, and calls ``before`` with the number of each."""
+
+    effects: list[str]
+    before: Callable[[int], None]
+
+    def turn(self, call: Any) -> Flow[Any]:
+        turn = super().turn(call)
+        answer: Any = None
+        error: BaseException | None = None
+        while True:
+            try:
+                effect = turn.send(answer) if error is None else turn.throw(error)
+            except StopIteration as stop:
+                return stop.value
+            number = len(self.effects)
+            self.effects.append(name_of(effect))
+            self.before(number)
+            answer = error = None
+            try:
+                answer = yield effect
+            except GeneratorExit:
+                raise
+            except BaseException as raised:
+                error = raised
+
+
+def name_of(effect: Any) -> str:
+    if isinstance(effect, Do):
+        if effect.work.__name__ == "append":
+            return f"append {effect.args[1].status}"
+        return effect.work.__name__
+    return type(effect.event if isinstance(effect, Emit) else effect).__name__
+
+
+def watched(acting: Acting, conversation_id: str, streamed: bool, cancel_at: int | None) -> Watched:
+    """Take a turn in a task, cancelled before one of its effects; return who took it."""
+    coach = acting.coach(conversation_id, Watched)
+    assert isinstance(coach, Watched)
+    coach.effects = []
+
+    async def take() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+
+        def before(number: int) -> None:
+            if number == cancel_at:
+                task.cancel()
+
+        coach.before = before
+        if streamed:
+            [_ async for _ in coach.astream("b")]
+        else:
+            await coach.aprompt("b")
+
+    if cancel_at is None:
+        async_to_sync(take)()
+    else:
+        with pytest.raises(asyncio.CancelledError):
+            async_to_sync(take)()
+    return coach
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_turn_cancelled_at_any_effect_is_recorded_as_far_as_it_came(
+    acting: Acting, streamed: bool
+) -> None:
+    effects = watched(acting, "whole", streamed, None).effects
+    assert left_free("whole") == told(2, answered=True)
+    assert effects.count("journal") == 3
+    finished, appended = effects.index("StepFinished"), effects.index("append completed")
+    left: Counter[int] = Counter()
+    for number, effect in enumerate(effects):
+        acting.runs = 0
+        reached = watched(acting, f"c-{number}", streamed, number).effects
+        rest = left_free(f"c-{number}")
+        if "append completed" in reached:
+            assert rest == told(2, answered=True), effect
+        elif "StepFinished" in reached:
+            assert reached.count("append failed") == 1
+            answered = reached.count("StepFinished") == 2
+            assert rest == told(acting.runs, answered=answered), effect
+        else:
+            assert rest == [], effect
+        # A turn is left where it next waits: it may have come further by then.
+        assert "StepFinished" in reached or number < finished
+        assert "append completed" in reached or number < appended
+        left[len(rest)] += 1
+    assert min(left[len(stored)] for stored in ([], told(0), told(0, answered=True))) > 2
+
+
+# Streams that are closed, or dropped.
+
+
+EVENTS = [
+    (Started, []),
+    (TextDelta, []),
+    (TextDelta, []),
+    (StepFinished, told(0)),
+    (ToolStarted, told(0)),
+    (ToolFinished, told(1)),
+    (ToolStarted, told(1)),
+    (ToolFinished, told(2)),
+    (TextDelta, told(2)),
+    (TextDelta, told(2)),
+    (StepFinished, told(2, answered=True)),
+    (Finished, told(2, answered=True)),
+]
+"""The events of a turn with two tools, and what is stored when its stream ends there."""
+
+
+def drop(stream: Any) -> None:
+    del stream._events
+    gc.collect()
+
+
+@pytest.mark.parametrize("leave", [lambda stream: stream.close(), drop], ids=["close", "drop"])
+def test_a_stream_that_is_left_at_any_event_is_recorded_as_far_as_it_came(
+    acting: Acting, leave: Callable[[Any], None]
+) -> None:
+    for number, (kind, stored) in enumerate(EVENTS):
+        acting.runs = 0
+        stream = acting.coach(f"c-{number}").stream("b")
+        events = [next(stream) for _ in range(number + 1)]
+        assert type(events[-1]) is kind
+        leave(stream)
+        assert left_free(f"c-{number}") == stored, kind
+        failed = ConversationMessage.objects.filter(
+            conversation=f"c-{number}", status="failed", error_code="TurnAbandoned"
+        )
+        assert failed.exists() == (bool(stored) and kind is not Finished)
+
+
+@pytest.mark.parametrize("how", ["aclose", "drop", "cancel"])
+def test_an_async_stream_that_is_left_at_any_event_is_recorded_as_far_as_it_came(
+    acting: Acting, how: str
+) -> None:
+    async def read(stream: Any, events: list[Event], upto: int) -> None:
+        async with contextlib.nullcontext() if how == "drop" else stream:
+            events += [await anext(stream) for _ in range(upto)]
+            if how == "cancel":
+                task = asyncio.current_task()
+                assert task is not None
+                task.cancel()
+                await asyncio.sleep(0)
+        if how == "drop":
+            drop(stream)
+            while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110  the loop closes it in a task
+                await asyncio.sleep(0.001)
+
+    for number, (kind, stored) in enumerate(EVENTS):
+        acting.runs = 0
+        stream, events = acting.coach(f"c-{number}").astream("b"), []
+        cancelled = pytest.raises(asyncio.CancelledError)
+        with cancelled if how == "cancel" else contextlib.nullcontext():
+            async_to_sync(read)(stream, events, number + 1)
+        assert type(events[-1]) is kind
+        assert left_free(f"c-{number}") == stored, kind
+
+
+# Time-outs, errors, receivers.
+
+
+def ask_until_now(coach: Coach) -> tuple[Callable[[], Any], Callable[[], None]]:
+    """Return how to ask in a task, and what to call when its time is out."""
+    limits: list[asyncio.Timeout] = []
+
+    async def ask() -> None:
+        async with asyncio.timeout(None) as limit:
+            limits.append(limit)
+            await coach.aprompt("b")
+
+    def now() -> None:
+        limits[0].reschedule(asyncio.get_running_loop().time())
+
+    return ask, now
+
+
+def test_a_time_out_around_a_prompt_ends_it_when_its_tool_has_ended(acting: Acting) -> None:
+    async def act() -> str:
+        now()
+        await asyncio.sleep(0.05)
+        acting.runs += 1
+        return f"done {acting.runs}"
+
+    coach = acting.coach("c")
+    coach.tools = [act]
+    ask, now = ask_until_now(coach)
+    with pytest.raises(TimeoutError):
+        async_to_sync(ask)()
+    assert left_free("c") == told(1)
+
+
+def test_a_time_out_around_a_slow_model_stores_nothing(acting: Acting) -> None:
+    class Slow(ScriptedProvider):
+        async def acomplete(self, request: Any) -> Any:
+            now()
+            await asyncio.Event().wait()
+
+    coach = acting.coach("c")
+    coach.provider = Slow()
+    ask, now = ask_until_now(coach)
+    with pytest.raises(TimeoutError):
+        async_to_sync(ask)()
+    assert left_free("c") == []
+
+
+@pytest.mark.parametrize("failed_turns", ["keep", "discard"])
+def test_a_model_that_fails_after_tools_leaves_what_the_setting_says(
+    acting: Acting, ask: Ask, failed_turns: str
+) -> None:
+    coach = acting.coach("c", Coach, ["I act.", *CALLS], ProviderUnavailable("gone"))
+    with override_agent_memory(FAILED_TURNS=failed_turns), pytest.raises(ProviderUnavailable):
+        ask(coach, "b")
+    assert left_free("c") == ([] if failed_turns == "discard" else told(2))
+    assert acting.runs == 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_receivers_that_raise_undo_nothing(acting: Acting, ask: Ask, fails: bool) -> None:
+    def receiver(**said: Any) -> None:
+        raise RuntimeError
+
+    told_of = (signals.conversation_created, signals.turn_completed, signals.turn_failed)
+    for signal in told_of:
+        signal.connect(receiver)
+    try:
+        last = [ProviderUnavailable("gone")] if fails else ["I acted."]
+        coach = acting.coach("c", Coach, ["I act.", *CALLS], *last)
+        if fails:
+            with pytest.raises(ProviderUnavailable):
+                ask(coach, "b")
+        else:
+            ask(coach, "b")
+    finally:
+        for signal in told_of:
+            signal.disconnect(receiver)
+    assert left_free("c") == told(2, answered=not fails)
+
+
+def test_an_interrupt_in_a_tool_is_recorded_and_told(acting: Acting) -> None:
+    def act() -> str:
+        raise KeyboardInterrupt
+
+    coach = acting.coach("c")
+    coach.tools = [act]
+    with pytest.raises(KeyboardInterrupt):
+        coach.prompt("b")
+    assert left_free("c") == told(0)
