@@ -13,7 +13,7 @@ from agent_memory.exceptions import (
     TurnFailed,
 )
 from agent_memory.messages import Message, Turn
-from agent_memory.records import Answered, Once, Reservation, StoredTurn
+from agent_memory.records import Answered, Once, Reservation, StoredTurn, new_id
 from agent_memory.stores.inmemory import InMemoryConversationStore
 from tests.testing.broken import breaks
 
@@ -249,7 +249,7 @@ class LooksAtTheTextAlone(_ChangesKeys):
 @breaks("test_a_key_stands_for_one_message_alone")
 class LooksAtTheWayAMessageWasGiven(_ChangesKeys):
     def change(self, once: Once | None, message: Message | None, new: bool) -> Once | None:
-        return once and replace(once, fingerprint=str(id(message)))
+        return once and replace(once, fingerprint=new_id())
 
 
 @breaks("test_a_key_stands_for_one_message_alone")
