@@ -252,29 +252,26 @@ def test_a_replay_is_told_as_a_stream_would_have_told_it(store, scripted_provide
 # Two processes.
 
 
-def test_a_key_that_another_process_answers_is_busy_or_waited_for(
-    workers: Workers, ledger: Ledger, ask: Ask
-):
+def test_a_key_that_another_process_answers_is_busy_or_waited_for(workers: Workers, ledger: Ledger):
     provider = ClerkProvider()
-    clerk, options = Clerk(provider=provider), {"conversation_id": "c", "idempotency_key": "key"}
-    order = {"conversation_id": "c", "new": True, "key": "key", "ledger": str(ledger.path)}
-    points = workers.start("one turn", prompt="p", stop=None, **{**order, "conversation_id": "d"})
-    points.join()
-    asked = [told["point"] for told in points.told("point")].index("model: asked")
-    worker = workers.start("one turn", prompt="p", stop=asked, **order)
-    worker.until("stopped")
-    bound, prompt = clerk.for_participant(ADA), asking("p", steps=1)
-    with pytest.raises(ConversationBusy) as caught:
-        ask(bound, prompt, **options)
-    assert caught.value.same_message
-    with pytest.raises(ConversationBusy):
-        ask(bound, prompt, **options, wait=0.1)
-    worker.wake()
-    waited = ask(bound, prompt, **options, wait=60)
-    worker.join()
-    row = ConversationMessage.objects.get(conversation="c", role="user")
-    assert (waited.user_message_id, provider.requests) == (str(row.pk), [])
-    assert ask(bound, asking("next"), conversation_id="c", wait=60).conversation_id == "c"
+    bound = Clerk(provider=provider).for_participant(ADA)
+    order = {"new": True, "prompt": "p", "key": "key", "ledger": str(ledger.path)}
+    whole = workers.start("one turn", conversation_id="whole", stop=None, **order)
+    whole.join()
+    asked = [told["point"] for told in whole.told("point")].index("model: asked")
+    for number, ask in enumerate(WAYS):
+        name, said = f"c-{number}", asking("p", steps=1)
+        worker = workers.start("one turn", conversation_id=name, stop=asked, **order)
+        worker.until("stopped")
+        for patience in (0, 0.1):
+            with pytest.raises(ConversationBusy) as caught:
+                ask(bound, said, conversation_id=name, idempotency_key="key", wait=patience)
+            assert caught.value.same_message
+        worker.wake()
+        waited = ask(bound, said, conversation_id=name, idempotency_key="key", wait=60)
+        worker.join()
+        row = ConversationMessage.objects.get(conversation=name, role="user")
+        assert (waited.user_message_id, provider.requests) == (str(row.pk), [])
 
 
 # Bad input.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +59,7 @@ class Acting:
 
 
 @pytest.fixture
-def acting(shared: None) -> Acting:
+def acting(db: None) -> Acting:
     return Acting()
 
 
@@ -195,7 +194,6 @@ EVENTS = [
 
 def drop(stream: Any) -> None:
     del stream._events
-    gc.collect()
 
 
 @pytest.mark.parametrize("leave", [lambda stream: stream.close(), drop], ids=["close", "drop"])

@@ -116,6 +116,7 @@ def test_a_slow_model_holds_its_conversation_for_longer_than_a_reservation(
     with pytest.raises(ConversationBusy) as caught:
         stalling.clerk.continue_conversation("c").prompt(asking("next"))
     assert 0 < caught.value.retry_after <= SECONDS
+    stalling.clerk.for_participant(ADA).prompt(asking("another"), conversation_id="d")
     slow.wake()
     slow.join()
     assert slow.told("overtaken") == []

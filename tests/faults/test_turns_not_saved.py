@@ -26,7 +26,7 @@ from tests.faults.boundaries import boundaries
 from tests.faults.checker import faults_of_tables
 from tests.faults.databases import lose
 from tests.faults.operations import ADA, a_turn, lapse
-from tests.fixtures import Ask
+from tests.fixtures import Ask, ask_for_a_stream_in_a_task, ask_plainly
 
 store = DatabaseConversationStore()
 
@@ -133,6 +133,11 @@ def breakage(
         made.end()
 
 
+@pytest.fixture(params=[ask_plainly, ask_for_a_stream_in_a_task])
+def in_two_ways(request: pytest.FixtureRequest) -> Ask:
+    return request.param
+
+
 @pytest.fixture
 def script(scripted_provider: ScriptedProvider) -> ScriptedProvider:
     call = ToolCall(id="call_1", name="act", arguments={})
@@ -181,13 +186,13 @@ def test_an_answer_that_cannot_be_stored_is_in_the_error_and_can_be_stored_later
 
 
 def test_what_tools_did_in_a_turn_that_was_not_stored_is_told_to_the_model(
-    breakage: Breakage, script: ScriptedProvider, ask: Ask
+    breakage: Breakage, script: ScriptedProvider, in_two_ways: Ask
 ) -> None:
     conversation_id = opened()
-    error = unsaved(breakage, ask, conversation_id)
+    error = unsaved(breakage, in_two_ways, conversation_id)
     if connection.vendor == "sqlite":
         lapse()  # in a locked file the reservation could not be given back either
-    ask(Coach().continue_conversation(conversation_id, ADA), "c")
+    in_two_ways(Coach().continue_conversation(conversation_id, ADA), "c")
     *_, result, prompt = script.requests[-1].messages
     noted = isinstance(breakage, NoTable) or connection.vendor != "sqlite"
     assert (result.text, prompt.text) == ("done" if noted else INTERRUPTED, "c")
@@ -198,23 +203,23 @@ def test_what_tools_did_in_a_turn_that_was_not_stored_is_told_to_the_model(
 
 
 def test_a_turn_that_is_stored_later_keeps_its_idempotency_key(
-    breakage: Breakage, script: ScriptedProvider, ask: Ask
+    breakage: Breakage, script: ScriptedProvider, in_two_ways: Ask
 ) -> None:
     conversation_id = opened()
-    error = unsaved(breakage, ask, conversation_id, idempotency_key="key")
+    error = unsaved(breakage, in_two_ways, conversation_id, idempotency_key="key")
     store.append(error.conversation, error.turn)
     again = Coach().continue_conversation(conversation_id, ADA)
-    assert ask(again, "b", idempotency_key="key").text == "precious"
+    assert in_two_ways(again, "b", idempotency_key="key").text == "precious"
     assert len(script.requests) == 3
     assert breakage.runs == 1
 
 
 def test_a_first_turn_that_cannot_be_stored_can_be_stored_later(
-    breakage: Breakage, scripted_provider: ScriptedProvider, ask: Ask
+    breakage: Breakage, scripted_provider: ScriptedProvider, in_two_ways: Ask
 ) -> None:
     scripted_provider.extend([[ToolCall(id="call_1", name="act")], "precious"])
     with pytest.raises(TurnNotSaved) as caught:
-        ask(Coach(tools=[breakage.tool()]).for_participant(ADA), "b")
+        in_two_ways(Coach(tools=[breakage.tool()]).for_participant(ADA), "b")
     breakage.end()
     store.append(caught.value.conversation, caught.value.turn)
     assert texts(caught.value.conversation.id) == SAVED[2:]
@@ -223,17 +228,17 @@ def test_a_first_turn_that_cannot_be_stored_can_be_stored_later(
 
 
 def test_a_failed_turn_that_cannot_be_recorded_is_recorded_by_the_next_one(
-    breakage: Breakage, scripted_provider: ScriptedProvider, ask: Ask
+    breakage: Breakage, scripted_provider: ScriptedProvider, in_two_ways: Ask
 ) -> None:
     call = ToolCall(id="call_1", name="act")
     scripted_provider.extend(["first", [call], ProviderUnavailable("gone"), "next"])
     conversation_id = opened()
     coach = Coach(tools=[breakage.tool()]).continue_conversation(conversation_id, ADA)
     with pytest.raises(ProviderUnavailable):
-        ask(coach, "b")
+        in_two_ways(coach, "b")
     breakage.end()
     lapse()
-    ask(coach, "c")
+    in_two_ways(coach, "c")
     (failed,) = ConversationMessage.objects.filter(status="failed")
     assert failed.error_code == "Interrupted"
     assert texts(conversation_id)[-2:] == ["c", "next"]
@@ -245,12 +250,12 @@ def test_a_turn_that_was_committed_unseen_is_not_stored_again(
     other: BaseDatabaseWrapper,
     script: ScriptedProvider,
     tries: list[float],
-    ask: Ask,
+    in_two_ways: Ask,
 ) -> None:
     conversation_id = opened()
     with ExitStack() as stack:
         breakage = UnseenCommit(other, stack)
-        error = unsaved(breakage, ask, conversation_id)
+        error = unsaved(breakage, in_two_ways, conversation_id)
     assert texts(conversation_id) == SAVED
     stored = store.append(error.conversation, error.turn)
     assert stored.turn_id == error.conversation.turn_id

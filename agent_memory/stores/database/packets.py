@@ -8,6 +8,7 @@ from django.db import connections
 
 from agent_memory.exceptions import TooLarge
 from agent_memory.messages import Message, size
+from agent_memory.records import readable
 from agent_memory.stores import codec
 from agent_memory.stores.database.retrying import retried
 
@@ -19,14 +20,18 @@ def check_fits(using: str, message: Message) -> None:
     """Raise ``TooLarge`` for a message that the server would not take in one statement."""
     if connections[using].vendor != "mysql" or size(message) <= SMALL:
         return
-    # A row holds the parts, escaped, and a readable copy; quotes and backslashes are sent twice.
-    parts = codec.encode_parts(message.content)
-    needed = len(parts) + parts.count("\\") + parts.count('"') + size(message) + SMALL
+    # A row holds the parts and a readable copy.
+    needed = sent(codec.encode_parts(message.content)) + sent(readable(message.text)) + SMALL
     if needed > (limit := max_allowed_packet(using)):
         raise TooLarge(
             f"The prompt would need a statement of {needed} bytes; max_allowed_packet of the "
             f"database server is {limit}. Raise it, or send less."
         )
+
+
+def sent(text: str) -> int:
+    """Return the bytes of a text in a statement, in which some characters take one more."""
+    return len(text.encode()) + sum(map(text.count, "'\"\\\n\r\0\x1a"))
 
 
 @cache
