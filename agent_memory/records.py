@@ -81,7 +81,8 @@ class Heading:
     ``participant`` is who spoke, and the owner of a conversation that is new;
     ``agent`` is the label of who answered. A title is taken only while the
     conversation has none. ``turn_id`` and ``once`` are those of a turn that
-    could not be stored: appended however often, it is stored once.
+    could not be stored; the database store, to which it may have been committed
+    unseen, stores it once, however often it is appended.
     """
 
     id: str

@@ -82,9 +82,12 @@ class InMemoryConversationStore(ConversationStore):
         if reservation is not None:
             return self._append(heading, turn, reservation)
         with self._lock:
+            if heading.turn_id:  # a turn that could not be stored holds what it noted itself
+                self.release(Reservation(heading.id, heading.turn_id))
             reservation = self.reserve(
                 heading.id, participant=heading.participant, agent=heading.agent, create=True
             )
+            reservation.once = heading.once
             try:
                 return self._append(heading, turn, reservation)
             except BaseException:

@@ -74,3 +74,25 @@ def ledger(tmp_path: Path) -> Ledger:
 def workers(shared: None, tmp_path: Path) -> Iterator[Workers]:
     with Workers(tmp_path) as workers:
         yield workers
+
+
+@pytest.fixture
+def slow_commits(shared: None) -> Iterator[None]:
+    """Have commits take a while, where a database can be made to."""
+    tables = "agent_turn_journal", "agent_conversation_messages"
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS "
+            "$$ BEGIN PERFORM pg_sleep(0.004); RETURN NULL; END $$"
+        )
+        for table in tables:
+            cursor.execute(
+                f"CREATE CONSTRAINT TRIGGER linger AFTER INSERT ON {table} "
+                "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION linger()"
+            )
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("DROP FUNCTION linger() CASCADE")

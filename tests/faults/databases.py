@@ -83,13 +83,17 @@ def empty() -> None:
 
 
 def kill(victim: BaseDatabaseWrapper, killer: BaseDatabaseWrapper) -> None:
+    """See end_connection()."""
+    end_connection(number_of(victim), killer)
+
+
+def end_connection(number: int, killer: BaseDatabaseWrapper) -> None:
     """Have the server end a connection, and wait until it has."""
-    if victim.vendor == "postgresql":
+    if killer.vendor == "postgresql":
         end = "SELECT pg_terminate_backend(%s)"
         look = "SELECT 1 FROM pg_stat_activity WHERE pid = %s"
     else:
         end, look = "KILL %s", "SELECT 1 FROM information_schema.processlist WHERE id = %s"
-    number = number_of(victim)
     with killer.cursor() as cursor:
         cursor.execute(end, [number])
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from agent_memory.exceptions import TurnFailed
 from agent_memory.messages import INTERRUPTED
@@ -190,31 +188,9 @@ def test_a_worker_killed_at_any_point_leaves_its_turn_whole_or_absent_and_its_to
     assert faults_of_tables() == []
 
 
-@pytest.fixture
-def slow_commits(workers: Workers) -> Iterator[None]:
-    """Have commits take a while, where a database can be made to."""
-    tables = "agent_turn_journal", "agent_conversation_messages"
-    if connection.vendor != "postgresql":
-        yield
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN PERFORM pg_sleep(0.004); RETURN NULL; END $$"
-        )
-        for table in tables:
-            cursor.execute(
-                f"CREATE CONSTRAINT TRIGGER linger AFTER INSERT ON {table} "
-                "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION linger()"
-            )
-    yield
-    with connection.cursor() as cursor:
-        cursor.execute("DROP FUNCTION linger() CASCADE")
-
-
 @pytest.mark.heavy
 def test_a_worker_killed_during_a_commit_leaves_what_was_before_or_what_was_to_be(
-    slow_commits: None, workers: Workers, ledger: Ledger
+    workers: Workers, slow_commits: None, ledger: Ledger
 ) -> None:
     killing = Killing(workers, ledger, "known")
     points = killing.points()

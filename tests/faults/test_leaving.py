@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -144,9 +144,24 @@ def watched(acting: Acting, conversation_id: str, streamed: bool, cancel_at: int
     return coach
 
 
+@pytest.fixture
+def heard() -> Iterator[list[str]]:
+    """Return the status of each turn that receivers are told of."""
+    statuses: list[str] = []
+
+    def receiver(turn: Any, **said: Any) -> None:
+        statuses.append(turn.status)
+
+    for signal in (signals.turn_completed, signals.turn_failed):
+        signal.connect(receiver)
+    yield statuses
+    for signal in (signals.turn_completed, signals.turn_failed):
+        signal.disconnect(receiver)
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_turn_cancelled_at_any_effect_is_recorded_as_far_as_it_came(
-    acting: Acting, streamed: bool
+    acting: Acting, heard: list[str], streamed: bool
 ) -> None:
     effects = watched(acting, "whole", streamed, None).effects
     assert left_free("whole") == told(2, answered=True)
@@ -169,6 +184,10 @@ def test_a_turn_cancelled_at_any_effect_is_recorded_as_far_as_it_came(
         assert "StepFinished" in reached or number < finished
         assert "append completed" in reached or number < appended
         left[len(rest)] += 1
+    # Whoever listens is told of every turn that is stored, also of a cancelled one.
+    for status in ("completed", "failed"):
+        rows = ConversationMessage.objects.filter(role="assistant", status=status)
+        assert heard.count(status) == rows.count()
     assert min(left[len(stored)] for stored in ([], told(0), told(0, answered=True))) > 2
 
 
@@ -318,6 +337,25 @@ def test_receivers_that_raise_undo_nothing(acting: Acting, ask: Ask, fails: bool
         for signal in told_of:
             signal.disconnect(receiver)
     assert left_free("c") == told(2, answered=not fails)
+
+
+def test_whoever_is_cancelled_while_it_waits_for_a_conversation_leaves_nothing(
+    acting: Acting,
+) -> None:
+    async def wait() -> None:
+        task = asyncio.create_task(coach.aprompt("b", wait=60, idempotency_key="key"))
+        while len(asyncio.all_tasks()) < 3:  # noqa: ASYNC110  it pauses in a task of its own
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    coach = acting.coach("c")
+    held = store.reserve("c")
+    async_to_sync(wait)()
+    store.release(held)
+    assert left_free("c") == []
+    assert acting.runs == 0
 
 
 def test_an_interrupt_in_a_tool_is_recorded_and_told(acting: Acting) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -13,8 +14,16 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from agent_memory.stores.database import retrying
 from tests.faults.boundaries import boundaries
-from tests.faults.databases import empty, lose, number_of
-from tests.faults.operations import OPERATIONS, Operation, find_the_last_conversation, load
+from tests.faults.databases import empty, end_connection, lose, number_of
+from tests.faults.operations import (
+    OPERATIONS,
+    Operation,
+    append,
+    append_what_is_journalled,
+    find_the_last_conversation,
+    journal_a_step,
+    load,
+)
 
 every_operation = pytest.mark.parametrize(
     "operation", OPERATIONS, ids=lambda operation: operation.__name__
@@ -129,3 +138,34 @@ def lock_for_a_while(
     else:
         assert len(slept) == 2
     finish(begun, result)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("operation", [journal_a_step, append, append_what_is_journalled])
+def test_work_is_done_once_although_its_connection_is_lost_during_the_commit(
+    server: None,
+    slow_commits: None,
+    other: BaseDatabaseWrapper,
+    slept: list[float],
+    operation: Callable[[], Operation],
+) -> None:
+    other.inc_thread_sharing()
+    tried_again = 0
+    for number in range(30):
+        begun, work = ready(operation)
+        threads: list[threading.Thread] = []
+
+        def hit(name: str, threads: list[threading.Thread] = threads, number: int = number) -> None:
+            if name == "before COMMIT" and not threads:
+                victim = number_of(connection)
+                threads.append(threading.Timer(number / 5000, end_connection, (victim, other)))
+                threads[0].start()
+
+        slept.clear()
+        with boundaries(hit):
+            result = work()
+        threads[0].join()
+        connection.close()
+        tried_again += bool(slept)
+        finish(begun, result)
+    assert 0 < tried_again

@@ -21,7 +21,8 @@ from agent_memory.exceptions import (
 from agent_memory.messages import INTERRUPTED, ToolCall
 from agent_memory.models import ConversationMessage
 from agent_memory.stores.database import DatabaseConversationStore, retrying
-from agent_memory.testing import ScriptedProvider
+from agent_memory.stores.inmemory import InMemoryConversationStore
+from agent_memory.testing import ScriptedProvider, override_store
 from tests.faults.boundaries import boundaries
 from tests.faults.checker import faults_of_tables
 from tests.faults.databases import lose
@@ -261,6 +262,32 @@ def test_a_turn_that_was_committed_unseen_is_not_stored_again(
     assert stored.turn_id == error.conversation.turn_id
     assert texts(conversation_id) == SAVED
     assert faults_of_tables() == []
+
+
+def test_a_turn_that_the_memory_could_not_store_can_be_stored_later(
+    scripted_provider: ScriptedProvider, ask: Ask
+) -> None:
+    class Full(InMemoryConversationStore):
+        full = True
+
+        def append(self, *args: Any, **options: Any) -> Any:
+            if self.full:
+                raise OSError("disk full")
+            return super().append(*args, **options)
+
+    @tool
+    def act() -> str:
+        return "done"
+
+    scripted_provider.extend([[ToolCall(id="call_1", name="act")], "precious", "next"])
+    with override_store(Full()) as full:
+        coach = Coach(tools=[act], conversation_id="c")
+        with pytest.raises(TurnNotSaved) as caught:
+            ask(coach, "b", idempotency_key="key")
+        full.full = False
+        full.append(caught.value.conversation, caught.value.turn)
+        assert ask(coach, "b", idempotency_key="key").text == "precious"
+        assert [message.text for message in full.load("c")] == SAVED[2:]
 
 
 def test_a_direct_append_inside_a_transaction_is_not_tried_again(
