@@ -37,6 +37,12 @@ PR_SET_PDEATHSIG = 1
 libc = ctypes.CDLL(None)
 
 
+# The clients of the servers read these, and they may name others of the developer's.
+OWN_ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if not name.startswith(("PG", "MYSQL"))
+}
+
+
 class Server:
     """A process that is started, stopped and killed; its output is in ``log``."""
 
@@ -122,6 +128,7 @@ class Servers:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=self.folder,
+            env=OWN_ENVIRONMENT,
             check=False,
             **self.identity,
         )

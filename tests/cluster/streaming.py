@@ -119,7 +119,7 @@ class Cluster:
         ):
             self.servers.run(
                 program("psql"), "--host=127.0.0.1", f"--port={self.ports['primary']}",
-                f"--username={USER}", f"--command={command}",
+                f"--username={USER}", "--dbname=postgres", f"--command={command}",
             )  # fmt: skip
 
     def promote(self) -> None:

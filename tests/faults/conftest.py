@@ -13,6 +13,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests.faults import databases
+from tests.faults.acting import Acting
 from tests.faults.clerks import Ledger
 from tests.faults.processes import Workers
 
@@ -96,3 +97,8 @@ def slow_commits(shared: None) -> Iterator[None]:
     yield
     with connection.cursor() as cursor:
         cursor.execute("DROP FUNCTION linger() CASCADE")
+
+
+@pytest.fixture
+def acting(db: None) -> Acting:
+    return Acting()

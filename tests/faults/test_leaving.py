@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,72 +10,13 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
-from agent_memory import Agent, RemembersConversations, signals
+from agent_memory import signals
 from agent_memory.exceptions import ProviderUnavailable
 from agent_memory.flow import Do, Emit, Flow
-from agent_memory.messages import INTERRUPTED, ToolCall
 from agent_memory.models import ConversationMessage
-from agent_memory.responses import (
-    Event,
-    Finished,
-    Started,
-    StepFinished,
-    TextDelta,
-    ToolFinished,
-    ToolStarted,
-)
-from agent_memory.stores.database import DatabaseConversationStore
 from agent_memory.testing import ScriptedProvider, override_agent_memory
-from tests.faults.checker import faults_of_tables
-from tests.faults.operations import ADA
+from tests.faults.acting import CALLS, Acting, Coach, left_free, store, told
 from tests.fixtures import Ask
-
-CALLS = [ToolCall(id="call_0", name="act"), ToolCall(id="call_1", name="act")]
-
-store = DatabaseConversationStore()
-
-
-class Coach(RemembersConversations, Agent):
-    label = "coach"
-
-
-class Acting:
-    """A tool that counts its runs, and agents that call it twice and then answer."""
-
-    def __init__(self) -> None:
-        self.runs = 0
-
-    def act(self) -> str:
-        self.runs += 1
-        return f"done {self.runs}"
-
-    def coach(self, conversation_id: str, kind: type[Coach] = Coach, *replies: Any) -> Coach:
-        """Return a coach bound to a conversation that has a turn."""
-        provider = ScriptedProvider(["first", *(replies or (["I act.", *CALLS], "I acted."))])
-        coach = kind(provider=provider, tools=[self.act])
-        Coach(provider=provider).for_participant(ADA).prompt("a", conversation_id=conversation_id)
-        return coach.continue_conversation(conversation_id, ADA)
-
-
-@pytest.fixture
-def acting(db: None) -> Acting:
-    return Acting()
-
-
-def left_free(conversation_id: str) -> list[str]:
-    """Return what a conversation holds after its first turn; nobody may hold it."""
-    store.release(store.reserve(conversation_id))
-    assert faults_of_tables() == []
-    first, answer, *rest = (message.text for message in store.load(conversation_id))
-    assert (first, answer) == ("a", "first")
-    return rest
-
-
-def told(runs: int, *, answered: bool = False) -> list[str]:
-    """Return what is stored of a turn whose tools ran so often."""
-    results = [f"done {number + 1}" if number < runs else INTERRUPTED for number in range(2)]
-    return ["b", "I act.", *results, *(["I acted."] if answered else [])]
-
 
 # Cancelled at every effect.
 
@@ -189,74 +129,6 @@ def test_a_turn_cancelled_at_any_effect_is_recorded_as_far_as_it_came(
         rows = ConversationMessage.objects.filter(role="assistant", status=status)
         assert heard.count(status) == rows.count()
     assert min(left[len(stored)] for stored in ([], told(0), told(0, answered=True))) > 2
-
-
-# Streams that are closed, or dropped.
-
-
-EVENTS = [
-    (Started, []),
-    (TextDelta, []),
-    (TextDelta, []),
-    (StepFinished, told(0)),
-    (ToolStarted, told(0)),
-    (ToolFinished, told(1)),
-    (ToolStarted, told(1)),
-    (ToolFinished, told(2)),
-    (TextDelta, told(2)),
-    (TextDelta, told(2)),
-    (StepFinished, told(2, answered=True)),
-    (Finished, told(2, answered=True)),
-]
-"""The events of a turn with two tools, and what is stored when its stream ends there."""
-
-
-def drop(stream: Any) -> None:
-    del stream._events
-
-
-@pytest.mark.parametrize("leave", [lambda stream: stream.close(), drop], ids=["close", "drop"])
-def test_a_stream_that_is_left_at_any_event_is_recorded_as_far_as_it_came(
-    acting: Acting, leave: Callable[[Any], None]
-) -> None:
-    for number, (kind, stored) in enumerate(EVENTS):
-        acting.runs = 0
-        stream = acting.coach(f"c-{number}").stream("b")
-        events = [next(stream) for _ in range(number + 1)]
-        assert type(events[-1]) is kind
-        leave(stream)
-        assert left_free(f"c-{number}") == stored, kind
-        failed = ConversationMessage.objects.filter(
-            conversation=f"c-{number}", status="failed", error_code="TurnAbandoned"
-        )
-        assert failed.exists() == (bool(stored) and kind is not Finished)
-
-
-@pytest.mark.parametrize("how", ["aclose", "drop", "cancel"])
-def test_an_async_stream_that_is_left_at_any_event_is_recorded_as_far_as_it_came(
-    acting: Acting, how: str
-) -> None:
-    async def read(stream: Any, events: list[Event], upto: int) -> None:
-        async with contextlib.nullcontext() if how == "drop" else stream:
-            events += [await anext(stream) for _ in range(upto)]
-            if how == "cancel":
-                task = asyncio.current_task()
-                assert task is not None
-                task.cancel()
-                await asyncio.sleep(0)
-        if how == "drop":
-            drop(stream)
-            while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110  the loop closes it in a task
-                await asyncio.sleep(0.001)
-
-    for number, (kind, stored) in enumerate(EVENTS):
-        acting.runs = 0
-        stream, events = acting.coach(f"c-{number}").astream("b"), []
-        cancelled = pytest.raises(asyncio.CancelledError)
-        with cancelled if how == "cancel" else contextlib.nullcontext():
-            async_to_sync(read)(stream, events, number + 1)
-        assert type(events[-1]) is kind
-        assert left_free(f"c-{number}") == stored, kind
 
 
 # Time-outs, errors, receivers.
