@@ -46,6 +46,8 @@ def shared(
         changes = {"NAME": copied, "OPTIONS": databases.SQLITE_FILE}
     if getattr(request, "param", "") == "stricter":
         changes["OPTIONS"] = databases.STRICTER[connection.vendor]
+        if empty_file is not None:
+            databases.leave_the_write_ahead_log(changes["NAME"])
     with databases.a_connection_of_its_own(**changes):
         yield
         databases.empty()

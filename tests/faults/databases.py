@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ SQLITE_FILE = {
 }
 
 STRICTER: dict[str, dict[str, Any]] = {
-    "sqlite": {"init_command": "PRAGMA journal_mode=DELETE"},  # and transactions are deferred
+    "sqlite": {},  # transactions are deferred, and readers and writers lock each other out
     "postgresql": {"isolation_level": 4},  # serializable
     "mysql": {"isolation_level": "serializable"},
 }
@@ -62,6 +63,12 @@ def make_file(path: Path) -> Path:
     with a_connection_of_its_own(NAME=str(path), OPTIONS=SQLITE_FILE):
         call_command("migrate", verbosity=0)
     return path
+
+
+def leave_the_write_ahead_log(path: Path) -> None:
+    """Have readers and writers of a file lock each other out; nobody else may have it open."""
+    with closing(sqlite3.connect(path)) as alone:
+        assert alone.execute("PRAGMA journal_mode=DELETE").fetchone() == ("delete",)
 
 
 def as_json() -> str:
