@@ -20,6 +20,7 @@ Status = Literal["completed", "paused", "failed"]
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
 
 INTERRUPTED = "This call was interrupted: it may or may not have run."
+UNDECIDED = "This call was not run: it needed an approval that it did not get."
 
 
 def _json(value: JsonValue) -> str:
@@ -101,7 +102,8 @@ class ToolCall(Value):
     A call that a model asked for, with its result once there is one.
 
     ``raw_arguments`` holds what the model wrote where that was no JSON object;
-    ``arguments`` is empty then.
+    ``arguments`` is empty then. ``approval_reason`` says why a person must allow the
+    call, ``edited`` with which other arguments one did.
     """
 
     type: Literal["tool_call"] = "tool_call"
@@ -110,6 +112,7 @@ class ToolCall(Value):
     arguments: dict[str, JsonValue] = {}
     raw_arguments: str | None = None
     approval_reason: str | None = None
+    edited: dict[str, JsonValue] | None = None
     result: ToolResult | None = None
     provider_metadata: dict[str, JsonValue] = {}
 
@@ -117,6 +120,20 @@ class ToolCall(Value):
     def arguments_text(self) -> str:
         """The arguments as JSON text, or as the model wrote them where they were none."""
         return self.raw_arguments if self.raw_arguments is not None else _json(self.arguments)
+
+    @property
+    def unanswered(self) -> ToolResult:
+        """The result that stands for a missing one in a failed turn."""
+        text = INTERRUPTED if self.approval_reason is None else UNDECIDED
+        return ToolResult(value=text, failed=True)
+
+    @property
+    def told(self) -> str:
+        """The result as a model is told it, with what a person changed."""
+        assert self.result is not None
+        if self.edited is None:
+            return self.result.text
+        return f"A person changed the arguments to {_json(self.edited)}.\n{self.result.text}"
 
 
 class ProviderToolCall(Value):
@@ -285,9 +302,7 @@ class Turn(Value):
 def step_messages(step: Step, *, interrupted: bool) -> Iterator[Message]:
     """Yield a step as an assistant message, then one tool message a result."""
     calls = [
-        call.model_copy(update={"result": ToolResult(value=INTERRUPTED, failed=True)})
-        if call.result is None
-        else call
+        call.model_copy(update={"result": call.unanswered}) if call.result is None else call
         for call in step.tool_calls()
         if interrupted or call.result is not None
     ]
@@ -295,8 +310,7 @@ def step_messages(step: Step, *, interrupted: bool) -> Iterator[Message]:
     if content or calls:
         yield Message("assistant", content, tool_calls=tuple(calls))
     for call in calls:
-        assert call.result is not None
-        yield Message("tool", call.result.text, tool_call_id=call.id)
+        yield Message("tool", call.told, tool_call_id=call.id)
 
 
 def size(message: Message) -> int:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Generic, Literal, TypeVar
 from uuid import UUID, uuid5
 
+from agent_memory.approvals import Approval, PendingApproval
 from agent_memory.exceptions import InvalidConversationId
 from agent_memory.messages import (
     Message,
@@ -23,7 +24,6 @@ from agent_memory.messages import (
     ToolCall,
     ToolResult,
     Turn,
-    TurnError,
     Usage,
 )
 from agent_memory.participants import Participant
@@ -80,9 +80,13 @@ class Heading:
 
     ``participant`` is who spoke, and the owner of a conversation that is new;
     ``agent`` is the label of who answered. A title is taken only while the
-    conversation has none. ``turn_id`` and ``once`` are those of a turn that
-    could not be stored; the database store, to which it may have been committed
-    unseen, stores it once, however often it is appended.
+    conversation has none. ``approvals`` tell more of what a paused turn waits
+    for than its calls do.
+
+    ``turn_id`` and ``once`` are those of a turn that could not be stored; the
+    database store, to which it may have been committed unseen, stores it once,
+    however often it is appended. ``settles`` is the id of the paused turn of
+    which it is the rest.
     """
 
     id: str
@@ -90,8 +94,10 @@ class Heading:
     agent: str = ""
     title: str = ""
     title_source: TitleSource = ""
+    approvals: tuple[PendingApproval, ...] = ()
     turn_id: str = ""
     once: Once | None = None
+    settles: str = ""
 
     def __post_init__(self) -> None:
         check_conversation_id(self.id)
@@ -150,6 +156,9 @@ class Reservation:
     in with the first ``load()`` under this reservation. ``journalled``: the turn
     has entries in the journal, which its end removes.
 
+    ``paused`` is the turn that a reservation with ``resume`` goes on with.
+    ``buried`` is the failed turn that reserving made of what a dead worker left.
+
     With ``answered`` nothing is held: a turn under the same idempotency key is
     stored already.
     """
@@ -164,45 +173,9 @@ class Reservation:
     begun_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     once: Once | None = None
     journalled: bool = False
+    paused: PausedTurn | None = None
+    buried: Answered | None = None
     answered: Answered | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
-    """
-    What a running turn is about to do, or has done, for whoever finds it dead.
-
-    ``index`` -1 is a ``Step`` whose calls are about to run, with the message
-    and the heading of its turn; another is the result of that call.
-    """
-
-    step: int
-    index: int
-    value: Step | ToolResult
-    heading: Heading | None = None
-    user: Message | None = None
-
-
-def interrupted_turn(entries: Iterable[JournalEntry]) -> tuple[Heading, Turn]:
-    """
-    Return the failed turn that a dead worker's entries tell of, and its heading.
-
-    A call without a result may have run.
-    """
-    steps: list[Step] = []
-    results: dict[int, dict[int, ToolResult]] = {}
-    heading, user = None, None
-    for entry in sorted(entries, key=lambda entry: (entry.step, entry.index)):
-        if isinstance(entry.value, Step):
-            steps.append(entry.value)
-            heading, user = entry.heading, entry.user
-        else:
-            results.setdefault(entry.step, {})[entry.index] = entry.value
-    assert heading is not None
-    assert user is not None
-    done = tuple(step.with_results(results.get(n, {})) for n, step in enumerate(steps))
-    error = TurnError(code="Interrupted")
-    return heading, Turn(user=user, steps=done, status="failed", error=error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +195,25 @@ class StoredTurn:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A turn that was stored before, and where."""
+    """A turn that was stored before, and where; ``waiting`` is what a paused one waits for."""
 
     turn: Turn
     stored: StoredTurn
+    waiting: tuple[PendingApproval, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PausedTurn:
+    """
+    The turn of a conversation that waits for a person.
+
+    ``turn`` has its replay blocks. ``approvals`` are those of its last pause, in
+    the order of the calls; each call of it that has a result is done with.
+    """
+
+    turn: Turn
+    stored: StoredTurn
+    approvals: tuple[Approval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

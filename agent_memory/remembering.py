@@ -13,11 +13,11 @@ from agent_memory import conf, signals, titles
 from agent_memory.agents import Noted, Recalled
 from agent_memory.exceptions import ConversationConflict, TurnNotSaved
 from agent_memory.flow import Do, Flow, TurnAbandoned
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import Message, Step, Turn, Usage
 from agent_memory.participants import Participant
 from agent_memory.records import (
     Heading,
-    JournalEntry,
     Reservation,
     StoredTurn,
     TitleSource,

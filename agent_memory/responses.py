@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent_memory.approvals import PendingApproval
 from agent_memory.messages import Status, Step, ToolCall, Turn, Usage
 
 
@@ -13,13 +14,15 @@ class Response:
     The answer to one prompt.
 
     ``turn`` is what the call added to the history, with or without memory. The
-    ids are ``None`` when nothing was stored.
+    ids are ``None`` when nothing was stored. ``status`` is ``paused`` when tool
+    calls wait for a person: ``pending_approvals`` are those that do.
     """
 
     turn: Turn
     conversation_id: str | None = None
     user_message_id: str | None = None
     assistant_message_id: str | None = None
+    pending_approvals: tuple[PendingApproval, ...] = ()
 
     @property
     def text(self) -> str:
@@ -90,6 +93,13 @@ class StepFinished(Event):
     """The provider has finished one step; its tools have not run yet."""
 
     step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequested(Event):
+    """A call waits for a person; the turn is saved, and ``Finished`` follows."""
+
+    pending: PendingApproval
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,14 @@ from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 from asgiref.sync import async_to_sync, sync_to_async
 
 from agent_memory import conf
+from agent_memory.approvals import Decisions, PendingApproval
 from agent_memory.exceptions import ConversationBusy, ConversationDoesNotExist
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import Message, Turn
 from agent_memory.participants import Participant
 from agent_memory.records import (
     ConversationPage,
     Heading,
-    JournalEntry,
     MessagePage,
     Once,
     Reservation,
@@ -127,6 +128,7 @@ class ConversationStore:
         agent: str = "",
         once: Once | None = None,
         message: Message | None = None,
+        resume: bool = False,
     ) -> Reservation:
         """
         Take the right to write the next turn; ``None`` is a conversation yet to be.
@@ -137,11 +139,16 @@ class ConversationStore:
         while one is paused; ``TransactionOpen`` inside a transaction of the
         caller's, where the store has such.
 
+        With ``resume`` it is the right to go on with the paused turn, which is
+        ``reservation.paused``; ``ApprovalNotResumable`` when none is. What
+        nobody decided in time has expired then. A prompt on a turn of which all
+        that was undecided has expired, and nothing is approved, ends it as denied.
+
         ``message`` is what the turn begins with: ``TooLarge`` when the store could
         not hold it. With ``once``, a turn that is stored under that key is returned as
         ``answered``, and ``TurnFailed`` is raised for a failed one.
         """
-        if once is not None:
+        if once is not None or resume:
             self._missing("reserve")
         if conversation_id is None:
             return Reservation(new_id(), new_id(), new=True)
@@ -168,7 +175,10 @@ class ConversationStore:
         Note what a running turn is about to do or has done, and renew; False: it was lost.
 
         Should the worker die, the next one finds the entries and records a
-        failed turn. A store without a journal renews.
+        failed turn. A store without a journal renews. In a turn that is resumed
+        they are folded into it, and it stays paused, with nothing undecided; an
+        approved call is claimed before it runs, and False is also the answer
+        when it was claimed before.
         """
         return self.renew(reservation, seconds)
 
@@ -178,6 +188,45 @@ class ConversationStore:
             held = self._held.get(reservation.conversation_id)
             if held is not None and held.token == reservation.turn_id:
                 del self._held[reservation.conversation_id]
+
+    # Turns that wait for a person.
+
+    def pending_approvals_for(self, conversation_id: str) -> tuple[PendingApproval, ...]:
+        """Return the calls that wait for a decision; none for an unknown id."""
+        self._missing("pending_approvals_for")
+
+    def decide(
+        self,
+        conversation_id: str,
+        decisions: Decisions,
+        *,
+        decided_by: Any = None,
+        note: str = "",
+    ) -> tuple[PendingApproval, ...]:
+        """
+        Settle calls that wait, each once; return what still waits.
+
+        ``decisions`` are by call id, or ``"*"`` for all that no other key names;
+        ``decided_by`` (a participant) and ``note`` are kept as a record. All or
+        none is settled: raises ``ApprovalMismatch`` for an id that does not wait,
+        ``ApprovalNotResumable`` when nothing is paused and only ``"*"`` is named,
+        and ``ValueError`` for what is no decision. Nothing runs: see
+        ``agent.resume()``.
+        """
+        self._missing("decide")
+
+    def settle(
+        self, conversation: Heading | str, turn: Turn | None, *, reservation: Reservation
+    ) -> StoredTurn | None:
+        """
+        Replace the paused turn that a reservation with ``resume`` holds, and end it.
+
+        ``turn`` is the whole turn, completed, failed or paused again. ``None``
+        drops it: both its messages go, and position and count step back, unless
+        a tool of it has started, in which case it is kept as failed and returned.
+        Raises ``ConversationConflict`` when the reservation was lost.
+        """
+        self._missing("settle")
 
     def _hold(self, reservation: Reservation) -> Reservation:
         """Note a reservation in this process; raises ``ConversationBusy``."""
@@ -281,6 +330,9 @@ class ConversationStore:
         """Run work on the thread of the caller's ORM."""
         return await sync_to_async(work)(*args, **kwargs)
 
+    apending_approvals_for = twin(pending_approvals_for)
+    adecide = twin(decide)
+    asettle = twin(settle)
     aload = twin(load)
     aappend = twin(append)
     aclear = twin(clear)

@@ -15,12 +15,12 @@ from agent_memory.exceptions import (
     InvalidParticipant,
 )
 from agent_memory.history import check_keep_last_turns, check_leading
+from agent_memory.journals import JournalEntry, interrupted_turn
 from agent_memory.messages import Message, Turn
 from agent_memory.participants import Participant
 from agent_memory.records import (
     ConversationPage,
     Heading,
-    JournalEntry,
     MessagePage,
     Once,
     Page,
@@ -29,7 +29,6 @@ from agent_memory.records import (
     StoredTurn,
     check_conversation_id,
     check_title,
-    interrupted_turn,
     new_id,
 )
 from agent_memory.signals import conversation_cleared
@@ -158,6 +157,7 @@ class InMemoryConversationStore(ConversationStore):
         agent: str = "",
         once: Once | None = None,
         message: Message | None = None,
+        resume: bool = False,
     ) -> Reservation:
         new = conversation_id is None
         conversation_id = new_id() if conversation_id is None else conversation_id

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent_memory.exceptions import ConversationConflict, TurnFailed
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import Message, Turn, Usage
 from agent_memory.participants import Participant
 from agent_memory.records import (
     NO_USAGE,
     Answered,
     Heading,
-    JournalEntry,
     MessagePage,
     Once,
     Page,

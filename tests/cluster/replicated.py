@@ -13,9 +13,13 @@ from django.db import connections
 
 from agent_memory import Agent, Message, RemembersConversations, conversation_store, tool
 from agent_memory.exceptions import AgentMemoryError
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import Step, TextPart, ToolCall, Turn
 from agent_memory.participants import Participant
-from agent_memory.records import Heading, JournalEntry, Once
+from agent_memory.records import (
+    Heading,
+    Once,
+)
 from agent_memory.testing import ScriptedProvider, override_provider
 from tests.agents import WAYS, ask
 from tests.cluster import replica

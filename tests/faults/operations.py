@@ -11,9 +11,14 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from agent_memory import Message, Participant
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import Step, TextPart, ToolCall, ToolResult, Turn, Usage
 from agent_memory.models import Conversation, ConversationMessage, TurnJournal
-from agent_memory.records import Heading, JournalEntry, Once, Reservation
+from agent_memory.records import (
+    Heading,
+    Once,
+    Reservation,
+)
 from agent_memory.stores.database import DatabaseConversationStore
 from tests.faults.checker import faults_of_tables
 

@@ -11,9 +11,13 @@ from django.core.management import CommandError, call_command
 
 from agent_memory import Agent, Message, Participant, RemembersConversations, conversation_store
 from agent_memory.exceptions import ConversationConflict
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import INTERRUPTED, Step, TextPart, ToolCall, ToolResult, Turn
 from agent_memory.models import Conversation, TurnJournal
-from agent_memory.records import Heading, JournalEntry, Reservation
+from agent_memory.records import (
+    Heading,
+    Reservation,
+)
 from agent_memory.stores.database import DatabaseConversationStore
 from agent_memory.testing import ScriptedProvider, override_store
 

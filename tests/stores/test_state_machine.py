@@ -21,8 +21,12 @@ from agent_memory.exceptions import (
     ConversationConflict,
     ConversationDoesNotExist,
 )
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import Step, TextPart, ToolCall, Turn
-from agent_memory.records import Heading, JournalEntry, Reservation
+from agent_memory.records import (
+    Heading,
+    Reservation,
+)
 from agent_memory.stores import ConversationStore
 from agent_memory.stores.inmemory import InMemoryConversationStore
 

@@ -9,13 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from agent_memory.exceptions import ConversationConflict, ConversationDoesNotExist
+from agent_memory.journals import JournalEntry, interrupted_turn
 from agent_memory.messages import Step, ToolCall, ToolResult, Turn, Usage
 from agent_memory.records import (
     Heading,
-    JournalEntry,
     Reservation,
     StoredTurn,
-    interrupted_turn,
     new_id,
 )
 from agent_memory.stores.inmemory import InMemoryConversationStore

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from agent_memory.exceptions import ConversationDoesNotExist
+from agent_memory.journals import JournalEntry, interrupted_turn
 from agent_memory.messages import Message, Turn
-from agent_memory.records import JournalEntry, Reservation, StoredTurn, interrupted_turn
+from agent_memory.records import (
+    Reservation,
+    StoredTurn,
+)
 from agent_memory.stores.inmemory import InMemoryConversationStore
 from agent_memory.stores.transcript import Transcript
 from tests.testing.broken import breaks

@@ -16,9 +16,14 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from agent_memory.messages import Message, ToolResult, Turn
+from agent_memory.journals import JournalEntry, interrupted_turn
+from agent_memory.messages import Message, Step, ToolResult, Turn
 from agent_memory.participants import Participant
-from agent_memory.records import Heading, JournalEntry, Once, Reservation, interrupted_turn
+from agent_memory.records import (
+    Heading,
+    Once,
+    Reservation,
+)
 from agent_memory.stores import codec
 from agent_memory.stores.database import queries, rows
 from agent_memory.stores.database.retrying import retried
@@ -102,6 +107,7 @@ def bury(using: str, conversation_id: str, token: str) -> None:
 def _entry_data(entry: JournalEntry, reservation: Reservation) -> dict[str, Any]:
     if isinstance(entry.value, ToolResult):
         return {"format": codec.FORMAT, "result": entry.value.model_dump(exclude_defaults=True)}
+    assert isinstance(entry.value, Step)
     assert entry.heading is not None
     assert entry.user is not None
     heading, once = entry.heading, reservation.once

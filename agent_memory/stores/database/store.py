@@ -24,12 +24,12 @@ from agent_memory.exceptions import (
     TransactionOpen,
 )
 from agent_memory.history import check_keep_last_turns, check_leading
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import Message, Turn
 from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.records import (
     ConversationPage,
     Heading,
-    JournalEntry,
     MessagePage,
     Once,
     Page,
@@ -85,6 +85,7 @@ class DatabaseConversationStore(ConversationStore):
         agent: str = "",
         once: Once | None = None,
         message: Message | None = None,
+        resume: bool = False,
     ) -> Reservation:
         """See ConversationStore.reserve(); one statement where nothing is in the way."""
         using = self.writing

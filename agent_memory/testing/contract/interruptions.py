@@ -8,6 +8,7 @@ from agent_memory.exceptions import (
     ConversationDoesNotExist,
     TurnFailed,
 )
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import (
     INTERRUPTED,
     Message,
@@ -18,7 +19,11 @@ from agent_memory.messages import (
     TurnError,
     Usage,
 )
-from agent_memory.records import Heading, JournalEntry, Once, Reservation
+from agent_memory.records import (
+    Heading,
+    Once,
+    Reservation,
+)
 from agent_memory.testing.contract.base import (
     CLERK,
     COACH,
@@ -130,7 +135,7 @@ class InterruptionPromises(Journalling):
             self.journal(reservation, [entry])
             if isinstance(entry.value, Step):
                 entry.value.tool_calls()[0].arguments["city"] = "Rome"
-            elif isinstance(entry.value.value, dict):
+            elif isinstance(entry.value, ToolResult) and isinstance(entry.value.value, dict):
                 entry.value.value.clear()
         self.expire(reservation)
         self.store.reserve(ONE)

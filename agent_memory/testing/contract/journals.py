@@ -9,8 +9,13 @@ from agent_memory.exceptions import (
     ConversationConflict,
     ConversationDoesNotExist,
 )
+from agent_memory.journals import JournalEntry
 from agent_memory.messages import Message, Step, ToolCall, Turn, TurnError
-from agent_memory.records import Heading, JournalEntry, Once, Reservation
+from agent_memory.records import (
+    Heading,
+    Once,
+    Reservation,
+)
 from agent_memory.testing.contract.base import (
     COACH,
     ONE,
