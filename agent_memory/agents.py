@@ -10,67 +10,32 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from importlib import import_module
 from typing import Any, ClassVar, Self, Unpack
 
 from asgiref.sync import sync_to_async
 from django.core.exceptions import SynchronousOnlyOperation
 
 from agent_memory import conf, flow
-from agent_memory.calls import Call, PromptOptions, make_call
-from agent_memory.exceptions import (
-    HistoryConflict,
-    InvalidProvider,
-    ProviderError,
-    ProviderUnavailable,
-)
-from agent_memory.flow import Do, Emit, Flow, Start, Take, Wait
+from agent_memory.calls import Call, PromptOptions, check_options, make_call
+from agent_memory.exceptions import HistoryConflict, InvalidProvider, ProviderError
+from agent_memory.flow import Do, Emit, Flow
+from agent_memory.generation import Generation
 from agent_memory.history import check_window, window
-from agent_memory.messages import Message, Step, ToolResult, Turn, TurnError
-from agent_memory.providers import Provider, ProviderReply, ProviderRequest, get_provider
+from agent_memory.messages import Message, TurnError
+from agent_memory.providers import Provider, get_provider
+from agent_memory.recalled import Outcome, Recalled
 from agent_memory.responses import (
-    Event,
+    ApprovalRequested,
     Finished,
     Response,
     Started,
     StepFinished,
     TextDelta,
-    ToolFinished,
-    ToolStarted,
 )
 from agent_memory.streams import AgentStream, AsyncAgentStream
-from agent_memory.tools import Tool, missing_tool, tools_by_name
-
-
-@dataclass(slots=True)
-class Recalled:
-    """What a turn begins with: the history, and where it comes from."""
-
-    messages: tuple[Message, ...] = ()
-    conversation_id: str | None = None
-    patience: float | None = None
-    """How many seconds to wait for a provider before ``hold()`` is called again."""
-    response: Response | None = None
-    """The answer that the prompt's idempotency key has already."""
-
-
-@dataclass(frozen=True, slots=True)
-class Noted:
-    """A step whose calls are about to run (``index`` -1), or the result of one of them."""
-
-    step: int
-    index: int
-    value: Step | ToolResult
-    following: Tool | None
-    """The tool that runs next."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a turn ended: answered, or failed with an error that the caller is to get."""
-
-    turn: Turn
-    error: BaseException | None = None
+from agent_memory.tools import Tool, tools_by_name
 
 
 class Agent:
@@ -109,6 +74,15 @@ class Agent:
                     f"{', '.join(self.attributes)}."
                 )
             setattr(self, name, value)
+
+    @classmethod
+    def fake(cls, script: Iterable[Any] = ()) -> Any:
+        """
+        Answer from a script instead of the provider, inside ``with`` or as a decorator.
+
+        For tests: see ``agent_memory.testing.fake()``.
+        """
+        return import_module("agent_memory.testing").fake(cls, script)
 
     # Hooks.
 
@@ -162,7 +136,7 @@ class Agent:
         ``ProviderError`` when no answer came, and what
         ``RemembersConversations`` names.
         """
-        _refuse_running_loop("prompt", "aprompt")
+        refuse_running_loop("prompt", "aprompt")
         return flow.run(self.turn(self._call(message, options)))
 
     async def aprompt(self, message: str | Message, **options: Unpack[PromptOptions]) -> Response:
@@ -175,7 +149,7 @@ class Agent:
 
         Nothing runs before it is iterated, or entered with ``with``.
         """
-        _refuse_running_loop("stream", "astream")
+        refuse_running_loop("stream", "astream")
         return AgentStream(flow.stream(self.turn(self._call(message, options, streamed=True))))
 
     def astream(self, message: str | Message, **options: Unpack[PromptOptions]) -> AsyncAgentStream:
@@ -190,10 +164,12 @@ class Agent:
         call = yield from self.equip(call)
         recalled = yield from self.recall(call)
         if recalled.response is not None:
-            response = yield from self.repeat(recalled.response)
+            response = yield from self.repeat(recalled.response, call)
         else:
             outcome = yield from self.generate(recalled, call)
             response = yield from self.remember(recalled, outcome)
+        for pending in response.pending_approvals:
+            yield Emit(ApprovalRequested(pending))
         yield Emit(Finished(response))
         return response
 
@@ -209,46 +185,32 @@ class Agent:
                 f"{type(self).__name__} keeps no conversation here: mix in "
                 "RemembersConversations and bind it, or drop conversation_id and idempotency_key."
             )
+        assert call.message is not None
         messages = self._given_messages
         if messages is None:
             messages = tuple((yield Do(self.messages, self.amessages)))
-        return Recalled(window(messages, call.keep_last_turns or 0))
+        return Recalled(user=call.message, messages=window(messages, call.keep_last_turns or 0))
 
     def generate(self, recalled: Recalled, call: Call) -> Flow[Outcome]:
         """Ask the provider, run tools, ask again; whatever happens, return the outcome."""
-        steps: list[Step] = []
+        answer = Generation(self, recalled, call, self.max_steps)
         try:
             yield Emit(Started(recalled.conversation_id))
             check_window(recalled.messages)
-            yield from self.prepare(recalled, call)
-            yield from self._generate_steps(recalled, call, steps)
+            yield from recalled.begin(call)
+            status = yield from answer.run()
         except BaseException as error:
-            failed = Turn(
-                user=call.message, steps=tuple(steps), status="failed", error=_describe(error)
-            )
-            return Outcome(failed, error)
-        return Outcome(Turn(user=call.message, steps=tuple(steps)))
+            return Outcome(answer.turn("failed", _describe(error)), error)
+        return Outcome(answer.turn(status), waiting=answer.waiting)
 
-    def repeat(self, response: Response) -> Flow[Response]:
+    def repeat(self, response: Response, call: Call) -> Flow[Response]:
         """Tell an answer that was given before, as a stream would have told it."""
         yield Emit(Started(response.conversation_id))
-        for step in response.turn.steps:
+        for step in response.turn.steps if call.resumption is None else ():
             if step.text:
                 yield Emit(TextDelta(step.text))
             yield Emit(StepFinished(step))
         return response
-
-    def prepare(self, recalled: Recalled, call: Call) -> Flow[None]:
-        """Begin what goes on beside the answer."""
-        yield from ()
-
-    def hold(self, recalled: Recalled, *, tool: Tool | None = None) -> Flow[None]:
-        """Keep what the turn holds, while a provider is waited for and before a tool runs."""
-        yield from ()
-
-    def journal(self, recalled: Recalled, call: Call, noted: Noted) -> Flow[None]:
-        """Note what tools are about to do, and what they did."""
-        yield from ()
 
     def remember(self, recalled: Recalled, outcome: Outcome) -> Flow[Response]:
         """Return the response, or raise what the turn failed with."""
@@ -257,76 +219,25 @@ class Agent:
             raise outcome.error
         return Response(outcome.turn)
 
-    def _generate_steps(self, recalled: Recalled, call: Call, steps: list[Step]) -> Flow[None]:
-        request = ProviderRequest(
-            model=call.model,
-            messages=(*recalled.messages, call.message),
-            instructions=call.instructions,
-            tools=tuple(tool.spec for tool in call.tools.values()),
-        )
-        for number in range(1, self.max_steps + 1):
-            step = yield from self._ask(recalled, call, replace(request, steps=tuple(steps)))
-            steps.append(step)
-            yield Emit(StepFinished(step))
-            answered = step.finish_reason != "tool_calls" or not step.tool_calls()
-            if answered or number == self.max_steps:
-                return
-            yield from self._run_tools(recalled, call, steps)
-
-    def _ask(self, recalled: Recalled, call: Call, request: ProviderRequest) -> Flow[Step]:
-        provider = call.provider
-        if call.streamed:
-            asked = yield Start(provider.stream, provider.astream, (request,), streamed=True)
-        else:
-            asked = yield Start(provider.complete, provider.acomplete, (request,))
-        while True:
-            while not (yield Wait(asked, recalled.patience)):
-                yield from self.hold(recalled)
-            item = yield Take(asked)
-            if isinstance(item, ProviderReply):
-                return item.step
-            if not call.streamed or not isinstance(item, Event):
-                raise ProviderUnavailable("The provider ended without an answer.")
-            yield Emit(item)
-            yield from self.hold(recalled)
-
-    def _run_tools(self, recalled: Recalled, call: Call, steps: list[Step]) -> Flow[None]:
-        number, step = len(steps) - 1, steps[-1]
-        tool_calls = step.tool_calls()
-        tools = [call.tools.get(tool_call.name) for tool_call in tool_calls]
-        results: dict[int, ToolResult] = {}
-        yield from self.journal(recalled, call, Noted(number, -1, step, tools[0]))
-        for index, (tool_call, tool) in enumerate(zip(tool_calls, tools, strict=True)):
-            yield from self.hold(recalled, tool=tool)
-            yield Emit(ToolStarted(tool_call))
-            if tool is None:
-                results[index] = missing_tool(tool_call.name)
-            else:
-                results[index] = yield Do(tool.run, tool.arun, (tool_call,))
-            steps[-1] = step.with_results(results)
-            following = tools[index + 1] if index + 1 < len(tools) else None
-            yield from self.journal(recalled, call, Noted(number, index, results[index], following))
-            yield Emit(ToolFinished(steps[-1].tool_calls()[index]))
-
     # Small things.
 
     def _call(
         self, message: str | Message, options: PromptOptions, *, streamed: bool = False
     ) -> Call:
-        if unknown := options.keys() - PromptOptions.__annotations__:
-            raise TypeError(
-                f"A prompt takes no {', '.join(sorted(unknown))}; it takes "
-                f"{', '.join(PromptOptions.__annotations__)}."
-            )
+        check_options("A prompt", options, PromptOptions)
+        provider, model = self._provider_and_model(options.get("model"))
+        return make_call(message, options, provider, model, streamed=streamed)
+
+    def _provider_and_model(self, wanted: str | None) -> tuple[Provider, str]:
         if self.max_steps < 1:
             raise ValueError(f"max_steps is at least 1, not {self.max_steps!r}.")
-        model = options.get("model") or self.model or conf.setting("MODEL")
+        model = wanted or self.model or conf.setting("MODEL")
         if not model:
             raise InvalidProvider(
                 'No model is configured: set AGENT_MEMORY["MODEL"], the model of '
                 f"{type(self).__name__}, or pass model=..."
             )
-        return make_call(message, options, get_provider(self.provider), model, streamed=streamed)
+        return get_provider(self.provider, type(self)), model
 
     def _equipped(self, call: Call) -> Call:
         tools = tools_by_name(self.get_tools())
@@ -373,7 +284,8 @@ def _describe(error: BaseException) -> TurnError:
     return TurnError(code=type(error).__name__)
 
 
-def _refuse_running_loop(name: str, twin: str) -> None:
+def refuse_running_loop(name: str, twin: str) -> None:
+    """Raise ``SynchronousOnlyOperation`` where an event loop runs, and name the async twin."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -3,53 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from agent_memory import conf, titles
-from agent_memory.agents import Agent, Noted, Outcome, Recalled
-from agent_memory.calls import Call
+from agent_memory import conf
+from agent_memory.agents import Agent
+from agent_memory.approvals import EVERY_OTHER, Approval, pending
+from agent_memory.binding import Binding, BindsConversations
+from agent_memory.calls import Call, Resumption
 from agent_memory.exceptions import (
+    ApprovalMismatch,
+    ApprovalNotResumable,
     ConversationBusy,
     ConversationDoesNotExist,
     HistoryConflict,
-    InvalidParticipant,
 )
 from agent_memory.flow import Do, Flow, pause
 from agent_memory.history import check_keep_last_turns
-from agent_memory.messages import Message, Turn
-from agent_memory.participants import Participant
-from agent_memory.records import (
-    Answered,
-    Reservation,
-    StoredConversation,
-    StoredTurn,
-    check_conversation_id,
-)
-from agent_memory.remembering import Remembering
+from agent_memory.messages import Message
+from agent_memory.recalled import Outcome, Recalled
+from agent_memory.records import Answered, PausedTurn, Reservation, check_conversation_id
+from agent_memory.remembering import Remembering, buried, respond
 from agent_memory.responses import Response
-from agent_memory.signals import conversation_created
-from agent_memory.stores import ConversationStore, get_store
-from agent_memory.tools import Tool
+from agent_memory.resuming import ResumesTurns, check_tools, decide_on
 
-FLOW = ("turn", "recall", "repeat", "generate", "prepare", "hold", "journal", "remember")
+FLOW = ("turn", "recall", "repeat", "generate", "remember")
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.05, 0.5
 """Seconds between two looks at a busy conversation that is waited for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """Which conversation the next prompt goes to, and who speaks."""
-
-    kind: Literal["unbound", "fresh", "one", "last", "none"] = "unbound"
-    participant: Participant | None = None
-    conversation_id: str | None = None
-    must_own: bool | None = None
-
-
-class RemembersConversations(Agent):
+class RemembersConversations(ResumesTurns, BindsConversations):
     """
     Mix it into an agent, and it remembers.
 
@@ -67,8 +51,6 @@ class RemembersConversations(Agent):
     ``TurnNotSaved`` after it.
     """
 
-    store: ConversationStore | str | None = None
-    conversation_id: str | None = None
     keep_last_turns: int | None = None
     generate_titles: bool | None = None
 
@@ -79,8 +61,6 @@ class RemembersConversations(Agent):
         "keep_last_turns",
         "generate_titles",
     )
-
-    _binding = Binding()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -108,125 +88,19 @@ class RemembersConversations(Agent):
         if self.keep_last_turns is not None:
             check_keep_last_turns(self.keep_last_turns)
 
-    # Binding.
-
-    def for_participant(self, participant: Any) -> Self:
-        """
-        Start a conversation that belongs to a saved instance; ``None``: to nobody.
-
-        Raises ``InvalidParticipant``.
-        """
-        return self._bind(Binding("fresh", self._participant(participant)))
-
-    def for_user(self, user: Any) -> Self:
-        """See for_participant()."""
-        return self.for_participant(user)
-
-    def continue_conversation(
-        self, conversation_id: str, participant: Any = None, *, must_own: bool | None = None
-    ) -> Self:
-        """
-        Go on with a conversation.
-
-        Ownership is not checked, unless ``must_own`` or the setting
-        ``VERIFY_OWNERSHIP`` says so: then a conversation of somebody else does
-        not exist. Raises ``InvalidConversationId`` and ``InvalidParticipant``;
-        the first prompt raises ``ConversationDoesNotExist``.
-        """
-        check_conversation_id(conversation_id)
-        speaker = self._participant(participant)
-        return self._bind(Binding("one", speaker, conversation_id, must_own))
-
-    def continue_or_start(
-        self, conversation_id: str | None, participant: Any, *, must_own: bool | None = None
-    ) -> Self:
-        """Go on with a conversation, or start one when the id is ``None``."""
-        if conversation_id is None:
-            return self.for_participant(participant)
-        return self.continue_conversation(conversation_id, participant, must_own=must_own)
-
-    def continue_last_conversation(self, participant: Any) -> Self:
-        """
-        Go on with the conversation in which this participant and agent last spoke.
-
-        It is looked up at the first prompt; if there is none yet, one starts.
-        """
-        speaker = self._participant(participant)
-        if speaker is None:
-            raise InvalidParticipant(
-                "Nobody's last conversation cannot be told: keep its id, and use "
-                "continue_conversation()."
-            )
-        return self._bind(Binding("last", speaker))
-
-    def without_memory(self) -> Self:
-        """Return a copy that neither loads nor stores."""
-        return self._bind(Binding("none"))
-
-    def start_conversation(
-        self,
-        participant: Any,
-        *,
-        title: str | None = None,
-        leading: Iterable[Message] = (),
-        conversation_id: str | None = None,
-    ) -> Self:
-        """
-        Open an empty conversation in the store, and return an agent bound to it.
-
-        ``leading`` are system or developer messages that stay in every window.
-        The id is then ``agent.current_conversation_id``. Raises
-        ``ConversationConflict`` when the given id is taken.
-        """
-        stored = self._store().create(conversation_id, **self._opening(participant, title, leading))
-        conversation_created.send_robust(type(self), **_created(stored))
-        return self._bind(Binding("one", stored.participant, stored.id))
-
-    async def astart_conversation(
-        self,
-        participant: Any,
-        *,
-        title: str | None = None,
-        leading: Iterable[Message] = (),
-        conversation_id: str | None = None,
-    ) -> Self:
-        """See start_conversation()."""
-        stored = await self._store().acreate(
-            conversation_id, **self._opening(participant, title, leading)
-        )
-        await conversation_created.asend_robust(type(self), **_created(stored))
-        return self._bind(Binding("one", stored.participant, stored.id))
-
-    @property
-    def current_conversation_id(self) -> str | None:
-        """The conversation that the next prompt goes to, as far as it is known."""
-        if self._binding.kind == "unbound":
-            return self.conversation_id
-        return self._binding.conversation_id
-
-    def with_messages(self, messages: Iterable[Message]) -> Self:
-        """See Agent.with_messages(); allowed after without_memory()."""
-        if self._binding.kind != "none":
-            raise HistoryConflict(
-                f"{type(self).__name__} remembers conversations: call without_memory() before "
-                "with_messages()."
-            )
-        return super().with_messages(messages)
-
     # The path of a turn.
 
     def recall(self, call: Call) -> Flow[Recalled]:
         """Reserve the conversation and load its window."""
-        binding, store = self._binding, self._store()
-        if binding.kind == "none":
-            return (yield from super().recall(call))
+        if call.resumption is not None:
+            return (yield from self._recall_paused(call, call.resumption))
+        binding = self._binding
         conversation_id = call.conversation_id
         if binding.kind == "unbound" and conversation_id is None:
             conversation_id = self.conversation_id
-            if conversation_id is None:
-                return (yield from super().recall(call))
-        reservation_seconds = conf.seconds("RESERVATION_SECONDS")
-        turn_seconds = conf.seconds("TURN_SECONDS")
+        if binding.kind == "none" or (binding.kind == "unbound" and conversation_id is None):
+            return (yield from super().recall(call))
+        self._check_tools(call)
         if conversation_id is not None:
             reservation = yield from self._reserve(call, conversation_id, create=True)
         elif binding.kind == "one":
@@ -237,54 +111,8 @@ class RemembersConversations(Agent):
             reservation = yield from self._reserve_new(call)
         rebinds = conversation_id is None and binding.kind in ("fresh", "last")
         if reservation.answered is not None:
-            return self._recall_answered(reservation.answered, rebinds=rebinds)
-        try:
-            messages = yield from self._load(store, reservation, call)
-        except BaseException:
-            yield Do(store.release, store.arelease, (reservation,))
-            raise
-        return Remembering(
-            messages,
-            reservation.conversation_id,
-            patience=reservation_seconds / 4,
-            agent=type(self),
-            label=self.get_label(),
-            store=store,
-            reservation=reservation,
-            speaker=binding.participant or reservation.participant,
-            rebinds=rebinds,
-            reservation_seconds=reservation_seconds,
-            turn_seconds=turn_seconds,
-        )
-
-    def _recall_answered(self, answered: Answered, *, rebinds: bool) -> Recalled:
-        stored = answered.stored
-        if rebinds:
-            self._binding = Binding("one", self._binding.participant, stored.conversation_id)
-        return Recalled(response=_response(answered.turn, stored))
-
-    def prepare(self, recalled: Recalled, call: Call) -> Flow[None]:
-        """Begin to draft a title, when this turn is the first one."""
-        if not isinstance(recalled, Remembering):
-            return
-        if recalled.is_first_turn and not recalled.reservation.title_source:
-            generate = self.generate_titles
-            if generate is None:
-                generate = conf.setting("GENERATE_TITLES")
-            model = conf.setting("TITLE_MODEL") or call.model
-            recalled.draft = yield from titles.begin(
-                call.provider, model, call.message.text, generate=generate
-            )
-
-    def hold(self, recalled: Recalled, *, tool: Tool | None = None) -> Flow[None]:
-        """Renew the reservation, when a quarter of it has passed and before each tool."""
-        if isinstance(recalled, Remembering):
-            yield from recalled.hold(tool)
-
-    def journal(self, recalled: Recalled, call: Call, noted: Noted) -> Flow[None]:
-        """Journal what tools are about to do, and what they did."""
-        if isinstance(recalled, Remembering):
-            yield from recalled.journal(call.message, noted)
+            return self._recall_answered(call, reservation.answered, rebinds=rebinds)
+        return (yield from self._remembering(call, reservation, rebinds=rebinds))
 
     def remember(self, recalled: Recalled, outcome: Outcome) -> Flow[Response]:
         """Append the turn with its title, and tell who listens."""
@@ -293,13 +121,110 @@ class RemembersConversations(Agent):
         if outcome.error is not None:
             yield from recalled.fail(outcome.turn, outcome.error)
             raise outcome.error
-        turn, stored = yield from recalled.complete(outcome.turn)
+        response = yield from recalled.complete(outcome)
         if recalled.rebinds:
-            self._binding = Binding("one", recalled.speaker, stored.conversation_id)
-        return _response(turn, stored)
+            self._binding = Binding("one", recalled.speaker, response.conversation_id)
+        return response
+
+    def _remembering(
+        self,
+        call: Call,
+        reservation: Reservation,
+        *,
+        rebinds: bool = False,
+    ) -> Flow[Remembering]:
+        store, paused = self._store(), reservation.paused
+        try:
+            messages = yield from self._load(reservation, call)
+        except BaseException:
+            yield Do(store.release, store.arelease, (reservation,))
+            raise
+        message = call.message if paused is None else paused.turn.user
+        assert message is not None
+        generate = self.generate_titles
+        return Remembering(
+            user=message,
+            messages=messages,
+            conversation_id=reservation.conversation_id,
+            speaker=self._binding.participant or reservation.participant,
+            agent=type(self),
+            label=self.get_label(),
+            store=store,
+            reservation=reservation,
+            rebinds=rebinds,
+            drafts_titles=conf.setting("GENERATE_TITLES") if generate is None else generate,
+        )
+
+    def _recall_answered(self, call: Call, answered: Answered, *, rebinds: bool) -> Recalled:
+        stored = answered.stored
+        if rebinds:
+            self._binding = Binding("one", self._binding.participant, stored.conversation_id)
+        assert call.message is not None
+        return Recalled(
+            user=call.message, response=respond(answered.turn, stored, answered.waiting)
+        )
+
+    def _recall_paused(self, call: Call, resumption: Resumption) -> Flow[Recalled]:
+        """Reserve the paused turn and settle what is decided; go on when nothing waits."""
+        store = self._store()
+        self._check_tools(call)
+        reservation = yield from self._reserve_paused(call)
+        paused = reservation.paused
+        assert paused is not None
+        try:
+            approvals = yield from self._decide(call, resumption, reservation)
+        except BaseException:
+            yield Do(store.release, store.arelease, (reservation,))
+            raise
+        waiting = pending(approvals)
+        if waiting:
+            yield Do(store.release, store.arelease, (reservation,))
+            response = respond(paused.turn, paused.stored, waiting)
+            return Recalled(user=paused.turn.user, response=response)
+        reservation.paused = replace(paused, approvals=approvals)
+        recalled = yield from self._remembering(call, reservation)
+        recalled.model = resumption.model or _model_of(paused, call)
+        return recalled
+
+    def _decide(
+        self, call: Call, resumption: Resumption, reservation: Reservation
+    ) -> Flow[tuple[Approval, ...]]:
+        """Return the approvals of the pause, with the decisions that come with a resumption."""
+        store, paused = self._store(), reservation.paused
+        assert paused is not None
+        if resumption.decisions is None:
+            check_tools(paused.approvals, call.tools)
+            return paused.approvals
+        by = self._participant(resumption.decided_by)
+        approvals, made = decide_on(paused.approvals, resumption, call.tools, by)
+        yield Do(
+            store.decide,
+            store.adecide,
+            (reservation.conversation_id, made),
+            {"decided_by": by, "note": resumption.note},
+        )
+        return approvals
+
+    def discarding(self) -> Flow[None]:
+        """See ResumesTurns.discarding()."""
+        store = self._store()
+        reservation = yield from self._reserve_paused(None)
+        yield Do(
+            store.settle,
+            store.asettle,
+            (reservation.conversation_id, None),
+            {"reservation": reservation},
+        )
+
+    # Reserving.
 
     def _reserve(
-        self, call: Call, conversation_id: str | None, *, create: bool = False
+        self,
+        call: Call | None,
+        conversation_id: str | None,
+        *,
+        create: bool = False,
+        resume: bool = False,
     ) -> Flow[Reservation]:
         store, must_own = self._store(), self._binding.must_own
         if must_own is None:
@@ -309,20 +234,24 @@ class RemembersConversations(Agent):
             "must_own": must_own,
             "create": create,
             "agent": self.get_label(),
-            "once": call.once,
-            "message": call.message,
+            "once": call and call.once,
+            "message": call and call.message,
         }
-        until, seconds = time.monotonic() + call.wait, SHORTEST_WAIT
+        if resume:
+            wanted["resume"] = True
+        until, seconds = time.monotonic() + (call.wait if call else 0), SHORTEST_WAIT
         while True:
             try:
                 reservation: Reservation = yield Do(
                     store.reserve, store.areserve, (conversation_id,), wanted
                 )
-                return reservation
             except ConversationBusy:
                 left = until - time.monotonic()
                 if left <= 0:
                     raise
+            else:
+                yield from buried(type(self), reservation)
+                return reservation
             yield from pause(min(seconds, left))
             seconds = min(2 * seconds, LONGEST_WAIT)
 
@@ -333,12 +262,7 @@ class RemembersConversations(Agent):
         return (yield from self._reserve(call, conversation_id, create=True))
 
     def _reserve_last(self, call: Call) -> Flow[Reservation]:
-        store = self._store()
-        last = yield Do(
-            store.latest_conversation_id,
-            store.alatest_conversation_id,
-            (self._binding.participant, self.get_label()),
-        )
+        last = yield from self._last_conversation_id()
         if last is not None:
             try:
                 return (yield from self._reserve(call, last))
@@ -346,12 +270,36 @@ class RemembersConversations(Agent):
                 pass  # cleared in between
         return (yield from self._reserve_new(call))
 
-    def _load(
-        self, store: ConversationStore, reservation: Reservation, call: Call
-    ) -> Flow[tuple[Message, ...]]:
+    def _reserve_paused(self, call: Call | None) -> Flow[Reservation]:
+        conversation_id = self.current_conversation_id
+        if conversation_id is None and self._binding.kind == "last":
+            conversation_id = yield from self._last_conversation_id()
+        if conversation_id is None:
+            raise ApprovalNotResumable(
+                f"This {type(self).__name__} is bound to no conversation that could wait: use "
+                "continue_conversation() with the id of the one that does."
+            )
+        try:
+            return (yield from self._reserve(call, conversation_id, resume=True))
+        except ApprovalNotResumable as error:
+            resumption = call and call.resumption
+            if resumption and set(resumption.decisions or ()) - {EVERY_OTHER}:
+                raise ApprovalMismatch(str(error)) from None
+            raise
+
+    def _last_conversation_id(self) -> Flow[str | None]:
+        store = self._store()
+        last: str | None = yield Do(
+            store.latest_conversation_id,
+            store.alatest_conversation_id,
+            (self._binding.participant, self.get_label()),
+        )
+        return last
+
+    def _load(self, reservation: Reservation, call: Call) -> Flow[tuple[Message, ...]]:
         if reservation.new:
             return ()
-        keep = call.keep_last_turns
+        store, keep = self._store(), call.keep_last_turns
         if keep is None:
             keep = self.keep_last_turns
         if keep is None:
@@ -364,35 +312,24 @@ class RemembersConversations(Agent):
         )
         return messages
 
-    # Small things.
-
-    def _store(self) -> ConversationStore:
-        return get_store(self.store)
-
-    def _participant(self, obj: Any) -> Participant | None:
-        return self._store().participant_of(obj)
-
-    def _opening(
-        self, participant: Any, title: str | None, leading: Iterable[Message]
-    ) -> dict[str, Any]:
-        return {
-            "participant": self._participant(participant),
-            "agent": self.get_label(),
-            "title": title or "",
-            "leading": tuple(leading),
-        }
-
-    def _bind(self, binding: Binding) -> Self:
-        if self._given_messages is not None and binding.kind != "none":
-            raise HistoryConflict("This agent was given its history by with_messages().")
-        return self._copy(_binding=binding)
+    def _check_tools(self, call: Call) -> None:
+        """Raise ``ValueError`` for a tool that may take longer than a turn."""
+        conf.seconds("RESERVATION_SECONDS")
+        longest = conf.seconds("TURN_SECONDS")
+        for tool in call.tools.values():
+            if tool.timeout is not None and tool.timeout > longest:
+                raise ValueError(
+                    f"The tool {tool.name!r} may take {tool.timeout:g} s, and a turn "
+                    f'{longest:g}: raise AGENT_MEMORY["TURN_SECONDS"], or lower its timeout.'
+                )
+            if tool.needs_approval and not self._store().can_pause:
+                raise NotImplementedError(
+                    f"{type(self._store()).__name__} must define reserve(), decide(), settle() and "
+                    f"pending_approvals_for(), since the tool {tool.name!r} waits for a person."
+                )
 
 
-def _response(turn: Turn, stored: StoredTurn) -> Response:
-    return Response(
-        turn, stored.conversation_id, stored.user_message_id, stored.assistant_message_id
-    )
-
-
-def _created(stored: StoredConversation) -> dict[str, Any]:
-    return {"conversation_id": stored.id, "participant": stored.participant}
+def _model_of(paused: PausedTurn, call: Call) -> str | None:
+    """Return the model that a paused turn was begun with, where the provider is the same."""
+    replay = paused.turn.steps[-1].replay if paused.turn.steps else None
+    return replay.model if replay and replay.provider == call.provider.name else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from agent_memory.messages import INTERRUPTED, Message, Step, ToolCall, ToolResult, Turn, TurnError
@@ -52,22 +52,36 @@ def folded(paused: PausedTurn, entries: Iterable[JournalEntry]) -> PausedTurn:
     waits for the next worker.
     """
     noted = _Noted(entries)
-    approvals = {(each.step, each.index): each for each in paused.approvals}
-    for place, approval in approvals.items():
-        if approval.status == "claimed":
-            results = noted.results.setdefault(place[0], {})
-            known = place[1] in results
-            results.setdefault(place[1], _interrupted())
-            approvals[place] = replace(approval, status="done" if known else "interrupted")
-    steps = [noted.with_results(number, step) for number, step in enumerate(paused.turn.steps)]
+    steps = list(paused.turn.steps)
     for number, step in sorted(noted.steps.items()):
-        found = noted.results.setdefault(number, {})
-        for index, call in enumerate(step.tool_calls()):
-            if call.approval_reason is None:
-                found.setdefault(index, _interrupted())
-        steps[number:] = [noted.with_results(number, step)]
-    turn = paused.turn.model_copy(update={"steps": tuple(steps)})
-    return replace(paused, turn=turn, approvals=tuple(approvals.values()))
+        steps[number:] = [step]
+    steps = [noted.with_results(number, step) for number, step in enumerate(steps)]
+    claimed, approvals = set(), []
+    for approval in paused.approvals:
+        if approval.status == "claimed":
+            claimed.add((approval.step, approval.index))
+            known = approval.index in noted.results.get(approval.step, {})
+            approval = replace(approval, status="done" if known else "interrupted")
+        approvals.append(approval)
+    turn = interrupted(paused.turn.model_copy(update={"steps": tuple(steps)}), claimed)
+    return replace(paused, turn=turn, approvals=tuple(approvals))
+
+
+def interrupted(turn: Turn, claimed: Collection[tuple[int, int]]) -> Turn:
+    """
+    Return a turn in which each call that may have run has a result that says so.
+
+    Of the calls that need an approval these are the ``claimed`` ones, by step and index.
+    """
+    steps = []
+    for number, step in enumerate(turn.steps):
+        unanswered = {
+            index: _interrupted()
+            for index, call in enumerate(step.tool_calls())
+            if call.result is None and (call.approval_reason is None or (number, index) in claimed)
+        }
+        steps.append(step.with_results(unanswered))
+    return turn.model_copy(update={"steps": tuple(steps)})
 
 
 class _Noted:

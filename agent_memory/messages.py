@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Status = Literal["completed", "paused", "failed"]
@@ -21,6 +21,9 @@ FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusa
 
 INTERRUPTED = "This call was interrupted: it may or may not have run."
 UNDECIDED = "This call was not run: it needed an approval that it did not get."
+
+
+FILE_SOURCES = ("data", "url", "file_id")
 
 
 def _json(value: JsonValue) -> str:
@@ -51,17 +54,38 @@ class RefusalPart(Value):
 
 class FilePart(Value):
     """
-    A file: its ``data``, or where the provider finds it (``url``, ``file_id``).
+    A file: its ``data``, or where the provider finds it (``url`` or ``file_id``).
 
-    ``media_type`` is that of the content, such as ``image/png``.
+    It has exactly one of the three. ``media_type`` is that of the content, such
+    as ``image/png``.
     """
 
-    data: bytes | None = None
+    data: Annotated[bytes, Field(strict=True)] | None = None
     url: str | None = None
     file_id: str | None = None
     media_type: str = ""
     file_name: str = ""
     provider_options: dict[str, JsonValue] = {}
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        given = [name for name in FILE_SOURCES if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"a file has exactly one of {', '.join(FILE_SOURCES)}, not "
+                f"{' and '.join(given) or 'none'}"
+            )
+        return self
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Tell how much ``data`` there is, and not what: logs and tracebacks show it."""
+        for name, value in super().__repr_args__():
+            yield name, f"<{self.size} bytes>" if name == "data" and self.data else value
+
+    @property
+    def size(self) -> int:
+        """The bytes of ``data``; 0 where the provider has them."""
+        return len(self.data or b"")
 
 
 class ImagePart(FilePart):
@@ -203,12 +227,23 @@ class Step(Value):
 
     def with_results(self, results: dict[int, ToolResult]) -> Step:
         """Return a copy with results on the calls, by their index among the calls."""
-        items, index = [], -1
+        calls = self.tool_calls()
+        return self.with_calls(
+            {
+                index: calls[index].model_copy(update={"result": result})
+                for index, result in results.items()
+                if index < len(calls)
+            }
+        )
+
+    def with_calls(self, calls: dict[int, ToolCall]) -> Step:
+        """Return a copy with other calls, by their index among the calls."""
+        items: list[StepItem] = []
+        index = -1
         for item in self.items:
             if isinstance(item, ToolCall):
                 index += 1
-                if index in results:
-                    item = item.model_copy(update={"result": results[index]})
+                item = calls.get(index, item)
             items.append(item)
         return self.model_copy(update={"items": tuple(items)})
 

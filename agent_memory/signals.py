@@ -8,7 +8,7 @@ Those of a turn are sent after its transaction has ended.
 - ``turn_completed``, ``turn_failed``: ``conversation_id``, ``turn``, ``stored``
   (a ``StoredTurn``)
 - ``approval_requested``: ``conversation_id``, ``pending``
-- ``approval_decided``: ``conversation_id``, ``decisions``
+- ``approval_decided``: ``conversation_id``, ``approval`` (an ``Approval``)
 - ``conversation_cleared``: ``conversation_id``
 """
 

@@ -5,13 +5,22 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
-from tests.fixtures import ask, provider, store, team, user  # noqa: F401  found by name
+from tests.fixtures import (  # noqa: F401  found by name
+    ask,
+    provider,
+    resume,
+    store,
+    team,
+    user,
+    way,
+)
 from tests.settings import TEST_DATABASE
 
 SUITES = {
@@ -28,6 +37,11 @@ _attempts: list[str] = []
 
 for _name in [name for name in os.environ if name.startswith("OPENAI_")]:
     del os.environ[_name]
+
+# Without it each process that a test starts would compile all that it imports again.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    _bytecode = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    os.environ["PYTHONPYCACHEPREFIX"] = _bytecode.name
 
 
 class OutsideNetwork(ConnectionRefusedError):

@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
-from agent_memory import Agent
+from agent_memory import Agent, RemembersConversations
 from agent_memory.responses import Finished, Response
 from agent_memory.stores import ConversationStore
 from agent_memory.testing import ScriptedProvider, override_store
@@ -51,14 +51,54 @@ def ask_for_a_stream_in_a_task(agent: Agent, message: Any, **options: Any) -> Re
     return async_to_sync(collect)()
 
 
+def resume_plainly(agent: RemembersConversations, *args: Any, **options: Any) -> Response:
+    return agent.resume(*args, **options)
+
+
+def resume_in_a_task(agent: RemembersConversations, *args: Any, **options: Any) -> Response:
+    return async_to_sync(agent.aresume)(*args, **options)
+
+
+def resume_as_a_stream(agent: RemembersConversations, *args: Any, **options: Any) -> Response:
+    *_, last = agent.stream_resume(*args, **options)
+    assert isinstance(last, Finished)
+    return last.response
+
+
+def resume_as_a_stream_in_a_task(
+    agent: RemembersConversations, *args: Any, **options: Any
+) -> Response:
+    async def collect() -> Response:
+        events = [event async for event in agent.astream_resume(*args, **options)]
+        assert isinstance(events[-1], Finished)
+        return events[-1].response
+
+    return async_to_sync(collect)()
+
+
 @pytest.fixture(params=["plain", "task", "stream", "stream in a task"])
-def ask(request: pytest.FixtureRequest) -> Ask:
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def ask(way: str) -> Ask:
     return {
         "plain": ask_plainly,
         "task": ask_in_a_task,
         "stream": ask_for_a_stream,
         "stream in a task": ask_for_a_stream_in_a_task,
-    }[request.param]
+    }[way]
+
+
+@pytest.fixture
+def resume(way: str) -> Ask:
+    return {
+        "plain": resume_plainly,
+        "task": resume_in_a_task,
+        "stream": resume_as_a_stream,
+        "stream in a task": resume_as_a_stream_in_a_task,
+    }[way]
 
 
 @pytest.fixture(params=["database", "in memory"])

@@ -18,9 +18,14 @@ PACKAGE = ROOT / "agent_memory"
 NAMES = [
     "Agent",
     "AnonymousAgent",
+    "Approve",
+    "Deny",
+    "Edit",
     "Message",
     "Participant",
     "RemembersConversations",
+    "Tool",
+    "ToolContext",
     "conversation_store",
     "tool",
 ]

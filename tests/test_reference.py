@@ -12,18 +12,18 @@ from typing import Any
 from django.dispatch import Signal
 
 from agent_memory import checks, conf, exceptions, responses, signals
-from agent_memory.agents import Agent
-from agent_memory.calls import PromptOptions
+from agent_memory.calls import PromptOptions, ResumeOptions
 from agent_memory.conversations import FLOW, RemembersConversations
 from agent_memory.responses import Event, Response
 from agent_memory.stores import ConversationStore
 from agent_memory.streams import AgentStream
+from agent_memory.tools import Tool, ToolContext, ToolOptions
 from tests.pages import Page
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NAME = re.compile(r"`(\w[\w.]*)[^`]*`")
 
-PATH_OF_A_TURN = {*FLOW, "equip"}
+PATH_OF_A_TURN = {*FLOW, "equip", "discarding"}
 """What drivers and the mixin call; no user does."""
 
 
@@ -98,8 +98,19 @@ def test_every_attribute_of_an_agent_is_listed_with_its_default() -> None:
     }
 
 
+def test_every_option_of_a_tool_is_listed_with_its_default() -> None:
+    options = [row for row in rows("agents", "Tools") if len(row) == 3]
+    told = {row[0].strip("`"): literal(row[1]) for row in options}
+    assert told == {name: getattr(Tool, name) for name in ToolOptions.__annotations__}
+
+
+def test_everything_that_a_tool_may_know_is_listed() -> None:
+    there = {field.name for field in fields(ToolContext)} | public(ToolContext)
+    assert there - set(listed("agents", "Tools")) - set(ToolOptions.__annotations__) == set()
+
+
 def test_every_method_of_an_agent_is_listed() -> None:
-    there = public(Agent) | public(RemembersConversations)
+    there = {name for owner in RemembersConversations.__mro__[:-1] for name in public(owner)}
     assert untold("agents", there - PATH_OF_A_TURN - {"attributes"}) == set()
 
 
@@ -107,6 +118,11 @@ def test_the_arguments_of_a_prompt_are_listed() -> None:
     ways = ["prompt", "aprompt", "stream", "astream"]
     options = [*PromptOptions.__annotations__]
     assert listed("agents", "Asking") == ways + options
+
+
+def test_the_arguments_of_a_resumption_are_listed() -> None:
+    ways = ["resume", "aresume", "stream_resume", "astream_resume", "discard_pending"]
+    assert listed("agents", "Going on") == [*ways, *ResumeOptions.__annotations__]
 
 
 def test_every_way_to_bind_has_the_signature_that_is_told() -> None:

@@ -196,10 +196,21 @@ def test_nothing_is_renewed_past_the_longest_turn(db, user):
     with override_store(watched), override_provider(script):
         watched.create("given")
         with override_agent_memory(TURN_SECONDS=1e-9):
-            Coach(conversation_id="given", tools=[slow]).prompt("a")
+            Coach(conversation_id="given", tools=[act]).prompt("a")
         assert max(watched.renewed) <= 60
         Coach(conversation_id="given", tools=[slow]).prompt("a")
         assert max(watched.renewed) == 600
+
+
+def test_a_tool_that_may_take_longer_than_a_turn_is_refused_before_the_model_is_called(db):
+    with override_store(), override_provider(ScriptedProvider()) as provider:
+        with (
+            override_agent_memory(TURN_SECONDS=599),
+            pytest.raises(ValueError, match="'act' may take 600 s, and a turn 599"),
+        ):
+            Coach(conversation_id="given", tools=[slow]).prompt("a")
+        assert conversation_store.get("given") is None
+    assert provider.requests == []
 
 
 def act() -> str:

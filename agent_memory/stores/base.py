@@ -191,6 +191,14 @@ class ConversationStore:
 
     # Turns that wait for a person.
 
+    @property
+    def can_pause(self) -> bool:
+        """Whether a turn may wait for a person here."""
+        names = ("settle", "asettle")
+        return any(
+            getattr(type(self), name) is not getattr(ConversationStore, name) for name in names
+        )
+
     def pending_approvals_for(self, conversation_id: str) -> tuple[PendingApproval, ...]:
         """Return the calls that wait for a decision; none for an unknown id."""
         self._missing("pending_approvals_for")
