@@ -583,7 +583,9 @@ def test_a_tool_has_the_same_idempotency_key_before_and_after_a_crash(
         assert isinstance(context.agent, Noting)
 
 
-def test_who_listens_is_told_of_requests_decisions_and_the_end(store, script, user, ask, resume):
+def test_who_listens_is_told_of_requests_decisions_and_the_end(
+    store, script, user, ask, resume, django_capture_on_commit_callbacks
+):
     news: list[tuple[str, Any]] = []
 
     def listen(name: str) -> Any:
@@ -604,12 +606,13 @@ def test_who_listens_is_told_of_requests_decisions_and_the_end(store, script, us
     try:
         script.extend([asks(), "Done."])
         paused = ask(Coach().for_user(user), "Pay me back.")
-        resume(elsewhere(paused), {"*": Approve()}, decided_by=user, note="Fine.")
+        with django_capture_on_commit_callbacks(execute=True):
+            resume(elsewhere(paused), {"*": Approve()}, decided_by=user, note="Fine.")
     finally:
         for name, signal in told.items():
             signal.disconnect(receivers[name])
-    assert [name for name, _ in news] == ["requested", "decided", "completed"]
-    requested, decided = news[0][1], news[1][1]
+    assert sorted(name for name, _ in news) == ["completed", "decided", "requested"]
+    requested, decided = dict(news)["requested"], dict(news)["decided"]
     assert requested["pending"] == paused.pending_approvals
     assert {facts["conversation_id"] for _, facts in news} == {paused.conversation_id}
     approval = decided["approval"]
