@@ -15,12 +15,14 @@ Errors, named for the fact::
     |   |-- ApprovalsPending            has pending
     |   |-- ApprovalMismatch            has pending
     |   `-- ApprovalNotResumable
+    |-- ToolError                       raised by a tool: the model is told its text
     |-- InvalidCursor                   (also ValueError)
     |-- InvalidParticipant              (also ValueError)
+    |-- ParticipantDoesNotExist         its model or row is gone
     |-- UnsupportedFormat               stored by a version this one cannot read
     |-- UnsupportedAttachment           (also ValueError)
     |-- TooLarge                        (also ValueError)
-    `-- ProviderError                   has status, request_id
+    `-- ProviderError                   has status, request_id, retry_after
         |-- ProviderUnavailable         trying again may help
         `-- ProviderRefused             trying the same again will not
     InvalidStore, InvalidProvider       (ImproperlyConfigured)
@@ -140,8 +142,9 @@ class TurnNotSaved(AgentMemoryError):
 
     ``store.append(error.conversation, error.turn)`` stores it later, and once,
     even if it was stored unseen; ``conversation`` is a ``Heading``. What tools
-    did is in the journal: when the next turn has recorded that as a failed turn,
-    appending this one is ``ConversationConflict``.
+    did is in the journal: where the next turn has recorded that as a failed turn,
+    this one takes its place, unless it is paused, which is ``ConversationConflict``.
+    So is the rest of a paused turn that has ended otherwise meanwhile.
     """
 
     def __init__(self, conversation: Any, turn: Any) -> None:
@@ -173,6 +176,13 @@ class ApprovalNotResumable(ApprovalError):
     """Nothing is paused, or the agent cannot go on with it."""
 
 
+class ToolError(AgentMemoryError):
+    """A tool says what went wrong; the text is for the model to read."""
+
+    def __init__(self, text: object) -> None:
+        super().__init__(str(text))
+
+
 class InvalidCursor(AgentMemoryError, ValueError):
     """A page cursor is not one that a page gave out."""
 
@@ -181,12 +191,16 @@ class InvalidParticipant(AgentMemoryError, ValueError):
     """An object cannot own a conversation; the message names the remedy."""
 
 
+class ParticipantDoesNotExist(AgentMemoryError):
+    """The model or the row that a participant stands for is gone."""
+
+
 class UnsupportedFormat(AgentMemoryError):
     """A stored conversation has a format that this version cannot read."""
 
 
 class UnsupportedAttachment(AgentMemoryError, ValueError):
-    """The API or the store has no form for this attachment."""
+    """A file is not one that a prompt takes, or the API or the store has no form for it."""
 
 
 class TooLarge(AgentMemoryError, ValueError):
@@ -197,16 +211,23 @@ class ProviderError(AgentMemoryError):
     """
     The provider gave no usable answer.
 
-    ``status`` is the HTTP status and ``request_id`` the provider's id of the
-    request, where there are any. The text holds neither prompts nor keys.
+    ``status`` is the HTTP status, ``request_id`` the provider's id of the request
+    and ``retry_after`` the seconds that it asks to wait, where there are any. The
+    text holds neither prompts nor keys.
     """
 
     def __init__(
-        self, message: str, *, status: int | None = None, request_id: str | None = None
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        request_id: str | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.request_id = request_id
+        self.retry_after = retry_after
 
 
 class ProviderUnavailable(ProviderError):

@@ -175,7 +175,7 @@ class Generation:
             yield from self._start(number, run)
             assert run.tool is not None
             arguments = self._arguments(number, run)
-            running[run.index] = run, (yield Start(run.tool.run, run.tool.arun, arguments))
+            running[run.index] = run, (yield Start(run.tool.run_beside, run.tool.arun, arguments))
         while running:
             yield from self.recalled.hold()
             for index, (run, handle) in tuple(running.items()):

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from agent_memory.exceptions import InvalidParticipant
+from asgiref.sync import sync_to_async
+from django.apps import apps
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
+
+from agent_memory.exceptions import InvalidParticipant, ParticipantDoesNotExist
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,24 @@ class Participant:
             )
         concrete = meta.concrete_model._meta
         return cls(concrete.label_lower, str(concrete.pk.to_python(obj.pk)))
+
+    def get_object(self) -> Any:
+        """
+        Return the saved instance that this participant stands for.
+
+        Raises ``ParticipantDoesNotExist`` when its model or its row is gone.
+        """
+        try:
+            model = apps.get_model(self.type)
+            return model._base_manager.get(pk=model._meta.pk.to_python(self.key))
+        except (LookupError, ValueError, ValidationError, ObjectDoesNotExist):
+            raise ParticipantDoesNotExist(
+                f"There is no {self.type} with the key {self.key!r:.80} any more."
+            ) from None
+
+    async def aget_object(self) -> Any:
+        """See get_object()."""
+        return await sync_to_async(self.get_object)()
 
 
 def _refusal(obj: Any) -> str:

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from tests.fixtures import (  # noqa: F401  found by name
+    STORES,
+    STORES_AND_WAYS,
+    WAYS,
     ask,
     provider,
     resume,
@@ -83,6 +86,24 @@ def network_attempts() -> Iterator[list[str]]:
     yield _attempts
     if _attempts:
         pytest.fail(f"This test reached for {', '.join(_attempts)}: tests reach loopback only.")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Take all stores and all ways to ask; where a test has both, each store in two ways."""
+    ours = {name for name in ("store", "way") if _is_ours(metafunc, name)}
+    if ours == {"store", "way"}:
+        metafunc.parametrize(("store", "way"), STORES_AND_WAYS, indirect=True)
+    elif "store" in ours:
+        metafunc.parametrize("store", STORES, indirect=True)
+    elif "way" in ours:
+        metafunc.parametrize("way", WAYS, indirect=True)
+
+
+def _is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
+    """Tell whether a test takes a fixture of ``tests.fixtures``, and no other of its name."""
+    marks = metafunc.definition.iter_markers("parametrize")
+    given = any(name in mark.args[0] for mark in marks)
+    return name in metafunc.fixturenames and not given and not hasattr(metafunc.module, name)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -17,6 +17,15 @@ from tests.testapp.models import Team
 
 Ask = Callable[..., Response]
 
+STORES = ("database", "in memory")
+WAYS = ("plain", "task", "stream", "stream in a task")
+STORES_AND_WAYS = (
+    ("database", "plain"),
+    ("database", "stream in a task"),
+    ("in memory", "task"),
+    ("in memory", "stream"),
+)
+
 
 def database_store() -> ConversationStore:
     from agent_memory.stores.database import DatabaseConversationStore
@@ -76,7 +85,7 @@ def resume_as_a_stream_in_a_task(
     return async_to_sync(collect)()
 
 
-@pytest.fixture(params=["plain", "task", "stream", "stream in a task"])
+@pytest.fixture
 def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -101,7 +110,7 @@ def resume(way: str) -> Ask:
     }[way]
 
 
-@pytest.fixture(params=["database", "in memory"])
+@pytest.fixture
 def store(request: pytest.FixtureRequest, db: None) -> Iterator[ConversationStore]:
     with override_store(database_store() if request.param == "database" else None) as it:
         yield it

@@ -10,7 +10,21 @@ import pytest
 import agent_memory
 
 PACKAGE = Path(agent_memory.__file__).parent
-AGENT_HALF = ("agents", "calls", "flow", "history", "streams", "titles", "tools")
+AGENT_HALF = (
+    "agents",
+    "approvals",
+    "calls",
+    "flow",
+    "gates",
+    "generation",
+    "history",
+    "recalled",
+    "results",
+    "signatures",
+    "streams",
+    "titles",
+    "tools",
+)
 
 
 def imported(path: Path) -> set[str]:

@@ -6,14 +6,15 @@ import uuid
 from types import SimpleNamespace
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.test.utils import isolate_apps
 from django.utils.functional import SimpleLazyObject
 
-from agent_memory.exceptions import InvalidParticipant
+from agent_memory.exceptions import InvalidParticipant, ParticipantDoesNotExist
 from agent_memory.participants import Participant
-from tests.testapp.models import Place, Team, Ticket
+from tests.testapp.models import Escalation, Place, Team, Ticket
 
 
 def saved(instance):
@@ -118,3 +119,37 @@ def test_type_and_key_are_text_that_every_store_can_hold(text):
 def test_255_characters_of_any_alphabet_are_a_key():
     key = "\U0001f600" * 255
     assert Participant("auth.user", key).key == key
+
+
+@pytest.mark.django_db
+def test_a_participant_leads_back_to_its_instance():
+    for instance in (
+        User.objects.create(username="ada"),
+        Ticket.objects.create(),
+        Place.objects.create(code=" Ä "),
+        Escalation.objects.create(),
+    ):
+        participant = Participant.of(instance)
+        assert participant.get_object() == instance
+        assert async_to_sync(participant.aget_object)() == instance
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "participant",
+    [
+        Participant("auth.user", "7"),
+        Participant("auth.user", "9" * 30),
+        Participant("auth.user", "ada"),
+        Participant("testapp.ticket", "7"),
+        Participant("testapp.removed", "7"),
+        Participant("removed.user", "7"),
+        Participant("robot", "7"),
+    ],
+    ids=lambda participant: f"{participant.type} {participant.key}",
+)
+def test_a_participant_whose_row_or_model_is_gone_says_so(participant):
+    with pytest.raises(ParticipantDoesNotExist, match=f"There is no {participant.type} with"):
+        participant.get_object()
+    with pytest.raises(ParticipantDoesNotExist):
+        async_to_sync(participant.aget_object)()

@@ -27,6 +27,9 @@ NAMES = [
     "Tool",
     "ToolContext",
     "conversation_store",
+    "load_file",
+    "load_image",
+    "load_pdf",
     "tool",
 ]
 

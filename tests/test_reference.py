@@ -71,6 +71,12 @@ def test_every_setting_is_listed_with_its_default() -> None:
     assert list(told.items()) == list(conf.DEFAULTS.items())
 
 
+def test_every_key_of_attachments_is_listed_with_its_default() -> None:
+    told = {row[0].strip("`"): literal(row[1]) for row in rows("settings", "Attachments")}
+    types = [row[0].strip("`") for row in rows("settings", "Media types")]
+    assert told | {"MEDIA_TYPES": tuple(types)} == conf.ATTACHMENTS
+
+
 def test_every_table_is_listed_with_its_name() -> None:
     told = {name.strip("`"): table.strip("`") for name, table in rows("settings", "Tables")}
     assert told == conf.TABLES
