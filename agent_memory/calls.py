@@ -12,7 +12,7 @@ from agent_memory.approvals import Decisions
 from agent_memory.attachments import check_part
 from agent_memory.exceptions import TooLarge
 from agent_memory.history import check_keep_last_turns
-from agent_memory.messages import DocumentPart, ImagePart, Message, size
+from agent_memory.messages import DocumentPart, ImagePart, Message, Value, size
 from agent_memory.providers import Provider
 from agent_memory.records import Once, check_conversation_id
 from agent_memory.tools import Tool
@@ -144,12 +144,12 @@ def user_message(message: object, attachments: object = None) -> Message:
     return message
 
 
-def _attachments(given: object) -> tuple[ImagePart | DocumentPart, ...]:
+def _attachments(given: Any) -> tuple[ImagePart | DocumentPart, ...]:
     """Return attachments as they were given; raises ``TypeError`` for what is none."""
     if given is None:
         return ()
-    lone = isinstance(given, str | bytes | Mapping | ImagePart | DocumentPart)
-    parts = (given,) if lone or not isinstance(given, Iterable) else tuple(given)
+    lone = not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping | Value)
+    parts = (given,) if lone else tuple(given)
     for part in parts:
         if lone or not isinstance(part, ImagePart | DocumentPart):
             raise TypeError(

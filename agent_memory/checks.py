@@ -166,6 +166,23 @@ def check_database(**kwargs: Any) -> Sequence[CheckMessage]:
 
 
 @register("agent_memory")
+def check_attachments(**kwargs: Any) -> Sequence[CheckMessage]:
+    """Check that the storage of attachments exists: E009."""
+    if not _is_sound("ATTACHMENTS"):
+        return []
+    alias = conf.attachment_storage()
+    if alias is None or alias in settings.STORAGES:
+        return []
+    return [
+        Error(
+            f'AGENT_MEMORY["ATTACHMENTS"]["STORAGE"] is {alias!r}, and STORAGES has no such alias.',
+            hint=f"STORAGES has {', '.join(map(repr, settings.STORAGES))}.",
+            id="agent_memory.E009",
+        )
+    ]
+
+
+@register("agent_memory")
 def check_atomic_requests(**kwargs: Any) -> Sequence[CheckMessage]:
     """Check that views may call agents, which no transaction may be open for: W002."""
     if not _store_is(DatabaseConversationStore):

@@ -34,16 +34,6 @@ def _is_seconds(value: Any) -> bool:
     return number and 0 < value < math.inf
 
 
-def _is_backend(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return isinstance(value, str)
-    path, options = value.get("BACKEND", ""), value.get("OPTIONS")
-    return isinstance(path, str) and (
-        options is None
-        or (isinstance(options, dict) and all(isinstance(key, str) for key in options))
-    )
-
-
 def _is_tables(value: Any) -> bool:
     return isinstance(value, dict) and all(
         name and isinstance(name, str) for name in value.values()
@@ -51,8 +41,18 @@ def _is_tables(value: Any) -> bool:
 
 
 def _is_limits(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        limit is None or (_is_whole(limit) and limit > 0) for limit in value.values()
+    return isinstance(value, dict) and all(conf.is_limit(limit) for limit in value.values())
+
+
+def _is_attachments(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    kept = conf.ATTACHMENTS | value
+    return (
+        _is_text_or_none(kept["STORAGE"])
+        and conf.is_limit(kept["MAX_BYTES"])
+        and conf.is_limit(kept["MAX_COUNT"])
+        and conf.is_media_types(kept["MEDIA_TYPES"])
     )
 
 
@@ -62,8 +62,8 @@ TEXT = "text, or None"
 SECONDS = "a number of seconds above 0"
 
 KINDS: dict[str, Kind] = {
-    "STORE": Kind(_is_backend, A_CLASS),
-    "PROVIDER": Kind(_is_backend, A_CLASS),
+    "STORE": Kind(conf.is_backend, A_CLASS),
+    "PROVIDER": Kind(conf.is_backend, A_CLASS),
     "MODEL": Kind(_is_text_or_none, TEXT),
     "TITLE_MODEL": Kind(_is_text_or_none, TEXT),
     "GENERATE_TITLES": Kind(_is_bool, YES_OR_NO),
@@ -80,6 +80,11 @@ KINDS: dict[str, Kind] = {
     "TURN_SECONDS": Kind(_is_seconds, SECONDS),
     "FAILED_TURNS": Kind(lambda value: value in ("keep", "discard"), "'keep' or 'discard'"),
     "VERIFY_OWNERSHIP": Kind(_is_bool, YES_OR_NO),
+    "ATTACHMENTS": Kind(
+        _is_attachments,
+        "a dict: STORAGE is an alias of STORAGES or None, MAX_BYTES and MAX_COUNT are whole "
+        "numbers above 0 or None, MEDIA_TYPES is a list of types such as 'image/png'",
+    ),
     "LIMITS": Kind(_is_limits, "a dict of whole numbers of bytes, or None for no limit"),
     "DATABASE": Kind(_is_text_or_none, "the alias of a database, or None"),
     "TABLES": Kind(_is_tables, "a dict of table names, which are text"),
@@ -88,6 +93,7 @@ KINDS: dict[str, Kind] = {
 KEYS: dict[str, Iterable[str]] = {
     "STORE": ("BACKEND", "OPTIONS"),
     "PROVIDER": ("BACKEND", "OPTIONS"),
+    "ATTACHMENTS": conf.ATTACHMENTS,
     "LIMITS": conf.LIMITS,
     "TABLES": conf.TABLES,
 }

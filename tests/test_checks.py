@@ -93,6 +93,7 @@ def test_no_settings_at_all_are_no_error() -> None:
         ({"model": "x"}, "AGENT_MEMORY has no key 'model'.", "Did you mean 'MODEL'?"),
         ({"TABLES": {"mesages": "x"}}, "no key 'mesages'.", "Did you mean 'messages'?"),
         ({"LIMITS": {"windows": 1}}, "no key 'windows'.", "Did you mean 'window'?"),
+        ({"ATTACHMENTS": {"max_bytes": 1}}, "no key 'max_bytes'.", "Did you mean 'MAX_BYTES'?"),
         ({"STORE": {"BACKND": IN_MEMORY}}, "no key 'BACKND'.", "Did you mean 'BACKEND'?"),
         ({"PROVIDER": {"OPTION": {}}}, "no key 'OPTION'.", "Did you mean 'OPTIONS'?"),
         ({"ZZZ": 1}, "no key 'ZZZ'.", "Known are STORE, PROVIDER, MODEL,"),
@@ -180,6 +181,21 @@ def test_the_shipped_providers_need_no_key_to_be_checked(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with override_agent_memory(PROVIDER=f"agent_memory.providers.{api}Provider"):
         assert told("none") == []
+
+
+# E009: where attachments are kept.
+
+
+def test_a_storage_of_attachments_that_does_not_exist_is_an_error() -> None:
+    with override_agent_memory(ATTACHMENTS={"STORAGE": "vault"}):
+        (error,) = told("E009")
+        assert isinstance(error, Error)
+        assert "is 'vault', and STORAGES has no such alias." in error.msg
+        assert error.hint == "STORAGES has 'default', 'staticfiles'."
+        with override_settings(
+            STORAGES=settings.STORAGES | {"vault": settings.STORAGES["default"]}
+        ):
+            assert told("none") == []
 
 
 # W001, W003, W004: what is better configured.

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
 from agent_memory import conf
+from tests.test_kinds import RIGHT, WRONG
 
 STORE = "agent_memory.stores.database.DatabaseConversationStore"
 
@@ -68,6 +70,52 @@ def test_a_class_may_be_named_with_options_without_or_by_its_path_alone(
 ) -> None:
     with override_settings(AGENT_MEMORY={"STORE": written}):
         assert conf.backend("STORE") == (path, options)
+
+
+@pytest.mark.parametrize("written", WRONG["STORE"])
+def test_what_names_no_class_is_refused_by_name(written: Any) -> None:
+    with (
+        override_settings(AGENT_MEMORY={"STORE": written}),
+        pytest.raises(ImproperlyConfigured, match=r'^AGENT_MEMORY\["STORE"\] is the dotted path'),
+    ):
+        conf.backend("STORE")
+
+
+READ_BY = {
+    "LIMITS": lambda: [conf.limit(name) for name in conf.LIMITS],
+    "ATTACHMENTS": lambda: [
+        conf.attachment_limit("MAX_BYTES"),
+        conf.attachment_limit("MAX_COUNT"),
+        conf.media_types(),
+        conf.attachment_storage(),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key in READ_BY for value in WRONG[key]]
+)
+def test_a_limit_of_a_wrong_kind_is_refused_by_name(key: str, value: Any) -> None:
+    with (
+        override_settings(AGENT_MEMORY={key: value}),
+        pytest.raises(ImproperlyConfigured, match=rf'^AGENT_MEMORY\["{key}"\]'),
+    ):
+        READ_BY[key]()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key in READ_BY for value in RIGHT[key]]
+)
+def test_a_limit_of_the_right_kind_is_read(key: str, value: Any) -> None:
+    with override_settings(AGENT_MEMORY={key: value}):
+        assert set(map(str, value.values())) <= set(map(str, READ_BY[key]()))
+
+
+@pytest.mark.parametrize("name", conf.LIMITS)
+def test_a_limit_left_out_has_its_default(name: str) -> None:
+    with override_settings(AGENT_MEMORY={"LIMITS": {}, "ATTACHMENTS": {}}):
+        assert conf.limit(name) == conf.LIMITS[name]
+        assert conf.attachment_limit("MAX_COUNT") == conf.ATTACHMENTS["MAX_COUNT"]
 
 
 def test_whoever_changes_the_options_it_got_changes_nobody_elses() -> None:

@@ -24,6 +24,11 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "TURN_SECONDS": (0, -0.5, None, False, "1800"),
     "FAILED_TURNS": ("drop", None, True, ["keep"], "KEEP"),
     "VERIFY_OWNERSHIP": (None, 1, "on"),
+    "ATTACHMENTS": (
+        *(None, 10, ["image/png"], {"STORAGE": 7}, {"MAX_BYTES": 0}, {"MAX_BYTES": "1"}),
+        *({"MAX_COUNT": -1}, {"MAX_COUNT": True}, {"MEDIA_TYPES": "image/png"}),
+        *({"MEDIA_TYPES": None}, {"MEDIA_TYPES": ["png"]}, {"MEDIA_TYPES": ["image/PNG", 7]}),
+    ),
     "LIMITS": (None, 10, {"window": 0}, {"window": "1"}, {"message": True}, {"message": 1.5}),
     "DATABASE": (7, ["default"]),
     "TABLES": (None, ["x"], "x", {"messages": None}, {"messages": ""}, {"messages": 7}),
@@ -42,6 +47,10 @@ RIGHT: dict[str, tuple[Any, ...]] = {
     "TURN_SECONDS": (1, 0.5),
     "FAILED_TURNS": ("keep", "discard"),
     "VERIFY_OWNERSHIP": (True, False),
+    "ATTACHMENTS": (
+        *({}, {"STORAGE": "default", "MAX_BYTES": 1, "MAX_COUNT": None}, {"MEDIA_TYPES": []}),
+        {"MEDIA_TYPES": {"image/svg+xml", "application/vnd.ms-excel"}},
+    ),
     "LIMITS": ({}, {"message": 1, "window": None}, {"tool_result": 10**12}),
     "DATABASE": (None, "default"),
     "TABLES": ({}, {"messages": "chat_messages"}),
