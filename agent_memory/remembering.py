@@ -69,8 +69,9 @@ class Remembering(Recalled):
         first = reservation.new or (reservation.next_position == 0 and not reservation.paused)
         if first and not reservation.title_source:
             model = conf.setting("TITLE_MODEL") or call.model
+            drafts = self.drafts_titles and bool(self.user.text.strip())
             self.draft = yield from titles.begin(
-                call.provider, model, self.user.text, generate=self.drafts_titles
+                call.provider, model, titles.subject(self.user), generate=drafts
             )
 
     def hold(self, tool: Tool | None = None) -> Flow[None]:
@@ -99,7 +100,7 @@ class Remembering(Recalled):
         """
         entry = JournalEntry(noted.step, noted.index, noted.value)
         if isinstance(noted.value, Step):
-            title = titles.fallback(self.user.text) if self.draft else ""
+            title = titles.fallback(self.draft.prompt) if self.draft else ""
             entry = replace(entry, heading=self._heading(title, "prompt"), user=self.user)
         seconds = self._seconds(noted.following)
         self.held_until = time.monotonic() + seconds
@@ -157,7 +158,7 @@ class Remembering(Recalled):
             elif self.lost or not turn.steps or conf.setting("FAILED_TURNS") == "discard":
                 yield from self._give_back()
             else:
-                title = titles.fallback(turn.user.text) if self.draft else ""
+                title = titles.fallback(self.draft.prompt) if self.draft else ""
                 yield from self._save(self._heading(title, "prompt"), turn)
         except Exception:
             logger.exception("A failed turn could not be recorded.")

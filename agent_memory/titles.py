@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_memory.flow import Flow, Start, Take, Wait
-from agent_memory.messages import Message, Usage
+from agent_memory.messages import FilePart, Message, Usage
 from agent_memory.providers.base import Provider, ProviderRequest
 from agent_memory.records import TitleSource, readable
 
@@ -55,6 +55,14 @@ def begin(provider: Provider, model: str, prompt: str, *, generate: bool) -> Flo
         )
         handle = yield Start(provider.complete, provider.acomplete, (request,))
     return Draft(prompt, handle)
+
+
+def subject(message: Message) -> str:
+    """Return what a conversation that begins with this message is about: its text, else its files."""
+    if message.text.strip():
+        return message.text
+    names = [part.file_name for part in message.content if isinstance(part, FilePart)]
+    return ", ".join(name for name in names if name)
 
 
 def clean(text: str) -> str:

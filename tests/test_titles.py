@@ -9,7 +9,15 @@ import pytest
 from agent_memory import titles
 from agent_memory.exceptions import ProviderUnavailable
 from agent_memory.flow import Flow
-from agent_memory.messages import Message, RefusalPart, Step, TextPart, Usage
+from agent_memory.messages import (
+    DocumentPart,
+    ImagePart,
+    Message,
+    RefusalPart,
+    Step,
+    TextPart,
+    Usage,
+)
 from agent_memory.providers import Provider
 from agent_memory.records import check_title
 from agent_memory.testing import ScriptedProvider
@@ -140,6 +148,12 @@ def test_an_essay_is_cut_to_a_title() -> None:
 def test_the_first_words_of_a_prompt_are_cut_at_a_word(prompt: str, words: str) -> None:
     assert titles.fallback(prompt) == words
     assert len(words) <= titles.MAX_TITLE
+
+
+def test_a_prompt_of_files_alone_is_about_their_names() -> None:
+    files = [DocumentPart(data=b"%PDF", file_name="march.pdf"), ImagePart(url="https://e.org/a")]
+    assert titles.subject(Message(content=files)) == "march.pdf"
+    assert titles.subject(Message(content=[TextPart(text="Pay?"), *files])) == "Pay?"
 
 
 def test_a_title_never_needs_to_be_refused_by_a_store() -> None:
