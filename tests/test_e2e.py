@@ -16,7 +16,16 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
-from agent_memory import Agent, Message, RemembersConversations, conversation_store, tool
+from agent_memory import (
+    Agent,
+    AnonymousAgent,
+    Message,
+    RemembersConversations,
+    conversation_store,
+    tool,
+)
+from agent_memory.exceptions import ProviderRefused
+from agent_memory.messages import ToolCall
 from agent_memory.providers import Provider, ProviderReply, ProviderRequest
 from agent_memory.providers.openai_chat import OpenAIChatProvider
 from agent_memory.providers.openai_responses import OpenAIResponsesProvider
@@ -207,6 +216,51 @@ def test_a_real_model_calls_a_tool_and_the_call_is_remembered_with_its_result(
         *response.turn.messages,
         Message("user", "Thank you."),
     )
+
+
+def test_a_conversation_of_one_api_goes_on_with_the_other(
+    url: str, provider: Noted, user: User
+) -> None:
+    (other,) = {OpenAIResponsesProvider, OpenAIChatProvider} - {type(provider.inner)}
+    coach = Coach(provider=provider, tools=[get_weather]).for_user(user)
+    first = coach.prompt("Please use get_weather for Berlin.")
+    assert first.turn.tool_calls()
+    with openai.DefaultHttpx2Client() as client:
+        options = {"http_client": client, "async_http_client": openai.DefaultAsyncHttpx2Client}
+        crossed = Noted(other(base_url=url, api_key="unused", **options))
+        assert first.conversation_id is not None
+        again = Coach(provider=crossed, tools=[get_weather])
+        second = again.continue_conversation(first.conversation_id, user).prompt("Thank you.")
+    told = (*first.turn.messages, Message("user", "Thank you."))
+    assert crossed.requests[0].messages == told
+    assert second.status == "completed"
+    assert second.turn.steps[0].provider == other.name
+    # What the model itself counted: all that the first turn ended with has reached it, and more.
+    ended = first.turn.steps[-1].usage
+    assert second.turn.steps[0].usage.input_tokens > ended.input_tokens
+
+
+def test_a_history_with_repeated_ids_and_a_missing_result_is_answered(
+    provider: Noted,
+) -> None:
+    call = ToolCall(id="call_0", name="get_weather", arguments={"city": "Berlin"})
+    history = [
+        Message("user", "The weather of Berlin?"),
+        Message("assistant", "", tool_calls=(call,)),
+        Message("user", "And again?"),
+        Message("assistant", "", tool_calls=(call,)),
+        Message("tool", "clear", tool_call_id="call_0"),
+        Message("tool", "a stray", tool_call_id="call_9"),
+    ]
+    agent = AnonymousAgent(messages=history, model=local_model.NAME, provider=provider)
+    assert agent.prompt("Thank you.").turn.steps[0].usage.output_tokens > 0
+
+
+def test_a_prompt_that_is_too_long_for_the_model_is_refused(provider: Noted) -> None:
+    agent = AnonymousAgent(model=local_model.NAME, provider=provider)
+    with pytest.raises(ProviderRefused, match=r"400 \(exceed_context_size_error\)") as raised:
+        agent.prompt("blue " * 9000)
+    assert raised.value.status == 400
 
 
 def test_a_title_drafted_by_a_real_model_is_kept(

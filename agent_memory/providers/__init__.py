@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -27,7 +27,7 @@ def build_provider(path: str, options: dict[str, Any]) -> Provider:
     return provider
 
 
-_overriding: list[Provider] = []
+_overriding: list[tuple[type, Callable[[type], Provider]]] = []
 
 
 @cache
@@ -41,14 +41,17 @@ def _named_provider(path: str) -> Provider:
     return _default_provider() if path == default else build_provider(path, {})
 
 
-def get_provider(provider: Provider | str | None = None) -> Provider:
+def get_provider(provider: Provider | str | None = None, agent: type = object) -> Provider:
     """
     Return a provider: the given one, the one at a dotted path, or the project's.
 
-    Raises ``InvalidProvider``.
+    What overrides the class of the agent that asks goes before, or else what
+    overrides the nearest of its bases. Raises ``InvalidProvider``.
     """
-    if _overriding:
-        return _overriding[-1]
+    for base in agent.__mro__ if _overriding else ():
+        for overridden, choose in reversed(_overriding):
+            if overridden is base:
+                return choose(agent)
     if isinstance(provider, Provider):
         return provider
     if provider is None:
@@ -61,13 +64,18 @@ def get_provider(provider: Provider | str | None = None) -> Provider:
 
 
 @contextmanager
-def overriding(provider: Provider) -> Iterator[Provider]:
-    """Let every agent use this provider, until the end of the block."""
-    _overriding.append(provider)
+def overriding(choose: Callable[[type], Provider], agent: type = object) -> Iterator[None]:
+    """
+    Let agents of this class get their provider from ``choose(class)``, until the end of the block.
+
+    It holds in every thread: what a test calls may run in others.
+    """
+    entry = agent, choose
+    _overriding.append(entry)
     try:
-        yield provider
+        yield
     finally:
-        _overriding.remove(provider)
+        _overriding.remove(entry)
 
 
 def reset() -> None:

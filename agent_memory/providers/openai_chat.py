@@ -7,11 +7,14 @@ from typing import Any
 
 from agent_memory.exceptions import ProviderUnavailable
 from agent_memory.messages import (
+    DocumentPart,
     FinishReason,
+    ImagePart,
     Message,
     Part,
     Reasoning,
     RefusalPart,
+    Role,
     Step,
     StepItem,
     TextPart,
@@ -19,18 +22,13 @@ from agent_memory.messages import (
     Usage,
 )
 from agent_memory.providers.base import ProviderRequest, ToolSpec
+from agent_memory.providers.openai_calls import CallReader, echoed, sent_arguments, sent_name
+from agent_memory.providers.openai_chunks import ECHOED, READ, REASONING, ChatAssembly
 from agent_memory.providers.openai_errors import BROKEN_OFF, error_word
-from agent_memory.providers.openai_provider import (
-    CallReader,
-    OpenAIProvider,
-    echoed_arguments,
-    sent_arguments,
-    spoken,
-)
-from agent_memory.responses import Event, ReasoningDelta, RefusalDelta, TextDelta
+from agent_memory.providers.openai_files import address, file_name, merged, source
+from agent_memory.providers.openai_provider import OpenAIProvider, spoken, tokens
 
-REASONING = ("reasoning_content", "reasoning")
-"""Where servers put readable reasoning; no part of OpenAI's own API."""
+TAKES = {"image": ("data", "url"), "document": ("data", "file_id")}
 
 # Any other reason is a failed answer: it may not pass for a normal end.
 FINISH_REASONS: dict[str, FinishReason] = {
@@ -56,8 +54,20 @@ class OpenAIChatProvider(OpenAIProvider):
 
     name = "openai_chat"
     endpoint = "chat.completions"
-    reserved = frozenset({"function_call", "functions", "messages", "model", "n", "stream"})
+    reserved = frozenset(
+        {
+            "audio",
+            "function_call",
+            "functions",
+            "messages",
+            "modalities",
+            "model",
+            "n",
+            "stream",
+        }
+    )
     ours = {"stream_options": {"include_usage": True}}
+    takes = TAKES
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -102,18 +112,29 @@ class OpenAIChatProvider(OpenAIProvider):
             elif told.role == "assistant":
                 yield from self._spoken(told)
             elif told.role == "tool":
-                content = self.content(told.content, _form)
+                content = self.content(told.content, told.role)
                 yield {"role": "tool", "tool_call_id": told.tool_call_id, "content": content}
             else:
-                yield {"role": told.role, "content": self.content(told.content, _form)}
+                yield {"role": told.role, "content": self.content(told.content, told.role)}
 
     def _spoken(self, message: Message) -> Iterator[dict[str, Any]]:
-        content = self.content(tuple(map(_as_text, spoken(message))), _form) or None
+        content = self.content(tuple(map(_as_text, spoken(message))), message.role) or None
         if message.tool_calls:
             calls = [_sent_call(call) for call in message.tool_calls]
             yield {"role": "assistant", "content": content, "tool_calls": calls}
         elif content is not None:
             yield {"role": "assistant", "content": content}
+
+    def form(self, part: Part, role: Role) -> dict[str, Any] | None:
+        """See OpenAIProvider.form()."""
+        match part:
+            case TextPart():
+                return merged({"type": "text", "text": part.text}, part.provider_options)
+            case ImagePart() if role == "user":
+                return _image(part)
+            case DocumentPart() if role == "user":
+                return _document(part)
+        return None
 
     def assembly(self) -> ChatAssembly:
         """See OpenAIProvider.assembly()."""
@@ -126,13 +147,13 @@ class OpenAIChatProvider(OpenAIProvider):
             raise ProviderUnavailable(f"The provider failed to answer{word}.")
         choice = answer["choices"][0]
         message = choice["message"]
-        reader = CallReader()
+        reader = CallReader(request)
         raw_calls = message.get("tool_calls") or []
         calls = [_read_call(reader, raw) for raw in raw_calls]
         return Step(
             items=(*_read_message(message), *calls),
             finish_reason=_finish_reason(choice.get("finish_reason"), message, calls),
-            usage=_usage(answer.get("usage") or {}),
+            usage=_usage(answer.get("usage")),
             provider=self.name,
             model=answer.get("model") or request.model,
             replay=self.replay(request, [block])
@@ -141,75 +162,20 @@ class OpenAIChatProvider(OpenAIProvider):
         )
 
 
-class ChatAssembly:
-    """The chunks of a streamed completion."""
-
-    def __init__(self) -> None:
-        self._message: dict[str, Any] = {"role": "assistant", "content": None}
-        self._calls: list[dict[str, Any]] = []
-        self._by_index: dict[Any, dict[str, Any]] = {}
-        self._rest: dict[str, Any] = {}
-        self._finish_reason: str | None = None
-
-    def take(self, piece: Any) -> Iterator[Event]:
-        """See Assembly.take()."""
-        self._rest |= {key: piece[key] for key in ("usage", "model") if piece.get(key)}
-        for choice in piece.get("choices") or ():
-            self._finish_reason = choice.get("finish_reason") or self._finish_reason
-            delta = choice.get("delta") or {}
-            yield from self._texts(delta)
-            for fragment in delta.get("tool_calls") or ():
-                self._join(fragment)
-
-    def whole(self) -> Any:
-        """See Assembly.whole()."""
-        message = self._message | {"tool_calls": self._calls}
-        choice = {"message": message, "finish_reason": self._finish_reason}
-        return self._rest | {"choices": [choice]}
-
-    def _texts(self, delta: dict[str, Any]) -> Iterator[Event]:
-        for key in ("content", "refusal", *REASONING):
-            if delta.get(key):
-                self._message[key] = (self._message.get(key) or "") + delta[key]
-        if reasoning := delta.get(REASONING[0]) or delta.get(REASONING[1]):
-            yield ReasoningDelta(reasoning)
-        if delta.get("content"):
-            yield TextDelta(delta["content"])
-        if delta.get("refusal"):
-            yield RefusalDelta(delta["refusal"])
-
-    def _join(self, fragment: dict[str, Any]) -> None:
-        function = fragment.get("function") or {}
-        call = self._call_of(fragment, function)
-        joined = call["function"]
-        call |= {
-            key: value
-            for key, value in fragment.items()
-            if key not in ("index", "function") and not call.get(key)
-        }
-        if (name := function.get("name")) and name != joined["name"]:
-            joined["name"] += name
-        joined["arguments"] += function.get("arguments") or ""
-
-    def _call_of(self, fragment: dict[str, Any], function: dict[str, Any]) -> dict[str, Any]:
-        """Return the call that a fragment goes on with, or a new one."""
-        index = fragment.get("index")
-        last = self._calls[-1] if self._calls else None
-        call = last if index is None else self._by_index.get(index)
-        # Some servers give every parallel call the index 0, or none: then a named
-        # function under another id begins a new call.
-        other = (
-            call and fragment.get("id") and function.get("name") and fragment["id"] != call["id"]
-        )
-        if call is None or other:
-            call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            self._calls.append(call)
-            self._by_index[index] = call
-        return call
+def _image(part: ImagePart) -> dict[str, Any]:
+    options = dict(part.provider_options)
+    image: dict[str, Any] = {"url": address(part, source(part, TAKES))}
+    if "detail" in options:
+        image["detail"] = options.pop("detail")
+    return merged({"type": "image_url", "image_url": image}, options)
 
 
-def _form(part: Part) -> dict[str, Any] | None:
-    return {"type": "text", "text": part.text} if isinstance(part, TextPart) else None
+def _document(part: DocumentPart) -> dict[str, Any]:
+    if source(part, TAKES) == "data":
+        file = {"filename": file_name(part), "file_data": address(part, "data")}
+    else:
+        file = {"file_id": part.file_id}
+    return merged({"type": "file", "file": file}, part.provider_options)
 
 
 def _as_text(part: Part) -> Part:
@@ -218,28 +184,27 @@ def _as_text(part: Part) -> Part:
 
 
 def _sent_call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": sent_arguments(call)}
+    function = {"name": sent_name(call), "arguments": sent_arguments(call)}
     return {"id": call.id, "type": "function", "function": function}
 
 
 def _echoed_call(raw: dict[str, Any], call: ToolCall) -> dict[str, Any]:
     """Return a call as it came, but with an id and arguments that can be sent back."""
-    function = raw["function"]
-    function = {**function, "arguments": echoed_arguments(function.get("arguments"), call)}
     raw = {key: value for key, value in raw.items() if key != "index"}
-    return {**raw, "id": call.id, "type": "function", "function": function}
+    return {**raw, "id": call.id, "type": "function", "function": echoed(raw["function"], call)}
 
 
 def _read_call(reader: CallReader, raw: dict[str, Any]) -> ToolCall:
     function = raw["function"]
-    return reader.read(raw.get("id"), function["name"], function.get("arguments"))
+    return reader.read(raw.get("id"), function.get("name"), function.get("arguments"))
 
 
 def _read_message(message: dict[str, Any]) -> Iterator[StepItem]:
     if reasoning := message.get(REASONING[0]) or message.get(REASONING[1]):
         yield Reasoning(text=reasoning)
-    if text := message.get("content"):
-        yield TextPart(text=text)
+    metadata = {key: value for key, value in message.items() if value and key not in READ}
+    if message.get("content") or metadata:
+        yield TextPart(text=message.get("content") or "", provider_metadata=metadata)
     if refusal := message.get("refusal"):
         yield RefusalPart(text=refusal)
 
@@ -252,7 +217,7 @@ def _block(
 
     Reasoning models of some servers refuse the results of tools without it.
     """
-    extras = {key: message[key] for key in REASONING if message.get(key)}
+    extras = {key: message[key] for key in ECHOED if message.get(key)}
     plain = all(raw.keys() <= {"id", "type", "function", "index"} for raw in raw_calls)
     if not calls or (plain and not extras):
         return None
@@ -276,11 +241,10 @@ def _finish_reason(
     return "tool_calls" if calls else "stop"
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
+def _usage(usage: Any) -> Usage:
     return Usage(
-        input_tokens=usage.get("prompt_tokens") or 0,
-        output_tokens=usage.get("completion_tokens") or 0,
-        cached_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
-        reasoning_tokens=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens")
-        or 0,
+        input_tokens=tokens(usage, "prompt_tokens"),
+        output_tokens=tokens(usage, "completion_tokens"),
+        cached_tokens=tokens(usage, "prompt_tokens_details", "cached_tokens"),
+        reasoning_tokens=tokens(usage, "completion_tokens_details", "reasoning_tokens"),
     )

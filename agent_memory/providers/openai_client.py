@@ -112,6 +112,11 @@ class OpenAIClients:
     def _async_options(self) -> dict[str, Any]:
         options: dict[str, Any] = {}
         if (make := self._options.get("async_http_client")) is not None:
+            if not callable(make):
+                raise InvalidProvider(
+                    f'{OPTIONS}["async_http_client"] is a callable that makes an HTTP client, '
+                    f"not {type(make).__name__}: each event loop needs one of its own."
+                )
             options["http_client"] = make()
         elif "http_client" in self._options:
             raise InvalidProvider(

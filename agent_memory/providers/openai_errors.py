@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any
 
@@ -36,14 +40,16 @@ def error_word(*values: Any) -> str:
 
 class Exchange:
     """
-    One request and its answer: whatever fails in it leaves as a ``ProviderError``.
+    One request and its answer: whatever fails in it becomes a ``ProviderError``.
 
-    The error it was made of is not chained: it may quote the prompt or the key.
+    That is raised by ``settle()``, after the block: the error it was made of holds
+    the prompt and the key, and is not to be found through it.
     """
 
     def __init__(self) -> None:
         self._answered = False
         self._request_id: str | None = None
+        self._failed: ProviderError | None = None
 
     def __enter__(self) -> Exchange:
         return self
@@ -59,11 +65,17 @@ class Exchange:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
+    ) -> bool:
         if isinstance(error, ProviderError):
             error.request_id = error.request_id or self._request_id
-        elif isinstance(error, Exception) and (failure := self._failure(error)) is not None:
-            raise failure from None
+        elif isinstance(error, Exception):
+            self._failed = self._failure(error)
+        return self._failed is not None
+
+    def settle(self) -> None:
+        """Raise what went wrong, if anything did."""
+        if self._failed is not None:
+            raise self._failed
 
     def _failure(self, error: Exception) -> ProviderError | None:
         import openai
@@ -97,4 +109,24 @@ def _status_failure(error: Any) -> ProviderError:
     text = f"The provider {told}: {type(error).__name__} {status}"
     text += f"{error_word(error.code, error.type)}. {_HINTS.get(status, '')}"
     failure = ProviderUnavailable if passing else ProviderRefused
-    return failure(text.rstrip(), status=status, request_id=error.request_id)
+    return failure(
+        text.rstrip(),
+        status=status,
+        request_id=error.request_id,
+        retry_after=_retry_after(error.response.headers),
+    )
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the provider asks to wait, given as a number or as a date."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(headers.get(name, "")) / unit
+        except ValueError:
+            continue
+        return seconds if 0 <= seconds < math.inf else None
+    try:
+        until = parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(0.0, until.timestamp() - time.time())

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-import json
-import math
+import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
-from typing import Any, ClassVar, NoReturn, Protocol
-from uuid import uuid4
+from typing import Any, ClassVar, Protocol
 
 from agent_memory.exceptions import UnsupportedAttachment
-from agent_memory.messages import Message, Part, Replay, Step, TextPart, ToolCall, step_messages
+from agent_memory.messages import (
+    DocumentPart,
+    ImagePart,
+    Message,
+    Part,
+    ProviderToolCall,
+    Reasoning,
+    Replay,
+    Role,
+    Step,
+    TextPart,
+    step_messages,
+)
 from agent_memory.providers.base import Provider, ProviderReply, ProviderRequest, ToolSpec
+from agent_memory.providers.openai_calls import escaped
 from agent_memory.providers.openai_client import OpenAIClients
 from agent_memory.providers.openai_errors import Exchange
+from agent_memory.providers.openai_files import Takes, given_by, in_words
+from agent_memory.providers.pairing import Pairing
 from agent_memory.responses import Event
 
-MAX_DEPTH = 100
-"""How deep arguments may nest; a stored turn adds some levels, and readers end near 250."""
+logger = logging.getLogger("agent_memory")
+
+MAX_TOKENS = 2**31 - 1
+"""The largest count of tokens that a row holds."""
 
 
 class Assembly(Protocol):
-    """The pieces of a streamed answer, put together to what the plain call gives."""
+    """
+    The pieces of a streamed answer, put together to what the plain call gives.
+
+    The client's own helpers want indexes that compatible servers leave out.
+    """
 
     def take(self, piece: Any) -> Iterator[Event]:
         """Take one piece; yield what a reader may see of it."""
@@ -50,6 +70,9 @@ class OpenAIProvider(Provider):
     ours: ClassVar[dict[str, Any]]
     """The arguments of every ``create()``, unless ``request`` overrides them."""
 
+    takes: ClassVar[Takes]
+    """By which of its fields the API is sent a user's file, by the type of the part."""
+
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._clients = OpenAIClients(options, endpoint=self.endpoint, reserved=self.reserved)
@@ -60,6 +83,15 @@ class OpenAIProvider(Provider):
 
     def tool(self, tool: ToolSpec) -> dict[str, Any]:
         """Return a tool as the API is told of it."""
+        raise NotImplementedError
+
+    def form(self, part: Part, role: Role) -> dict[str, Any] | None:
+        """
+        Return a part of a message as the API is sent it, ``None`` if it has no form for it.
+
+        Raises ``UnsupportedAttachment`` for a file that is given in another way
+        than the API takes.
+        """
         raise NotImplementedError
 
     def amend(self, arguments: dict[str, Any], error: Any) -> bool:
@@ -86,6 +118,7 @@ class OpenAIProvider(Provider):
         with Exchange() as exchange:
             raw = exchange.answered(self._open(create, arguments))
             step = self.read(raw.parse(to=object), request)
+        exchange.settle()
         return ProviderReply(step, raw.request_id)
 
     async def acomplete(self, request: ProviderRequest) -> ProviderReply:
@@ -95,6 +128,7 @@ class OpenAIProvider(Provider):
         with Exchange() as exchange:
             raw = exchange.answered(await self._aopen(create, arguments))
             step = self.read(raw.parse(to=object), request)
+        exchange.settle()
         return ProviderReply(step, raw.request_id)
 
     def stream(self, request: ProviderRequest) -> Generator[Event | ProviderReply, None, None]:
@@ -112,6 +146,7 @@ class OpenAIProvider(Provider):
             finally:
                 raw.http_response.close()
             step = self.read(assembly.whole(), request)
+        exchange.settle()
         yield ProviderReply(step, raw.request_id)
 
     async def astream(
@@ -132,6 +167,7 @@ class OpenAIProvider(Provider):
             finally:
                 await raw.http_response.aclose()
             step = self.read(assembly.whole(), request)
+        exchange.settle()
         yield ProviderReply(step, raw.request_id)
 
     def _open(self, create: Callable[..., Any], arguments: dict[str, Any]) -> Any:
@@ -169,30 +205,53 @@ class OpenAIProvider(Provider):
 
     def told(self, request: ProviderRequest) -> Iterator[Message | dict[str, Any]]:
         """
-        Yield the history and the running turn in order.
+        Yield the history and the running turn in order, each call with its result.
 
         A finished step of the running turn is told by its own blocks, as they
-        came, if this provider and model made them, else by neutral messages.
+        came, if this provider and model made them, else by neutral messages. What
+        those have no form for, and files of the history that the API does not take,
+        are named in a warning; a file of the prompt is ``UnsupportedAttachment``.
         """
-        yield from request.messages
+        own = [step for step in request.steps if self._has_blocks(step, request)]
+        pairing = Pairing(taken=(call.id for step in own for call in step.tool_calls()))
+        left_out: Counter[str] = Counter()
+        history = [self._tellable(message, left_out) for message in request.messages[:-1]]
+        yield from pairing.mended([*history, *request.messages[-1:]])
         for step in request.steps:
             messages = step_messages(step, interrupted=True)
-            replay = step.replay
-            if replay is None or (replay.provider, replay.model) != (self.name, request.model):
-                yield from messages
-            else:
-                yield from replay.blocks
+            if step.replay is not None and self._has_blocks(step, request):
+                yield from step.replay.blocks
                 yield from (message for message in messages if message.role == "tool")
+            else:
+                left_out.update(_untellable(step))
+                yield from pairing.mended(messages)
+        if left_out:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left_out.items()))
+            logger.warning("Not sent to %s of %s: %s.", request.model, self.name, kinds)
+
+    def _tellable(self, message: Message, left_out: Counter[str]) -> Message:
+        """Return a message with words in the place of the files that the API does not take."""
+        content: list[Part] = []
+        for part in message.content:
+            if isinstance(part, ImagePart | DocumentPart):
+                given = given_by(part)
+                if given not in self.takes[part.type]:
+                    left_out[f"{part.type} by {given}"] += 1
+                    part = in_words(part)
+            content.append(part)
+        return message.model_copy(update={"content": tuple(content)})
+
+    def _has_blocks(self, step: Step, request: ProviderRequest) -> bool:
+        made_by = step.replay and (step.replay.provider, step.replay.model)
+        return made_by == (self.name, request.model)
 
     def replay(self, request: ProviderRequest, blocks: list[dict[str, Any]]) -> Replay:
         """Return blocks as those of this provider and of the model that was asked for."""
         return Replay(provider=self.name, model=request.model, blocks=tuple(blocks))
 
-    def content(
-        self, parts: tuple[Part, ...], form: Callable[[Part], dict[str, Any] | None]
-    ) -> str | list[dict[str, Any]]:
+    def content(self, parts: tuple[Part, ...], role: Role) -> str | list[dict[str, Any]]:
         """
-        Return parts as an API is sent them: one text as it is, others by their ``form``.
+        Return parts as an API is sent them: one text as it is, others by their ``form()``.
 
         Raises ``UnsupportedAttachment`` for a part that has no form.
         """
@@ -200,14 +259,15 @@ class OpenAIProvider(Provider):
             return ""
         if len(parts) == 1 and isinstance(parts[0], TextPart) and not parts[0].provider_options:
             return parts[0].text
-        formed = []
+        forms = []
         for part in parts:
-            if (item := form(part)) is None:
+            if (form := self.form(part, role)) is None:
                 raise UnsupportedAttachment(
-                    f"{type(self).__name__} has no form for a part of type {part.type!r}."
+                    f"{type(self).__name__} has no form for a part of type {part.type!r} in a "
+                    f"message of role {role!r}."
                 )
-            formed.append(item | getattr(part, "provider_options", {}))
-        return formed
+            forms.append(form)
+        return forms
 
 
 def spoken(message: Message) -> tuple[Part, ...]:
@@ -215,80 +275,16 @@ def spoken(message: Message) -> tuple[Part, ...]:
     return tuple(part for part in message.content if not isinstance(part, TextPart) or part.text)
 
 
-class CallReader:
-    """Reads the tool calls of one step; a missing or repeated id is replaced by one of ours."""
-
-    def __init__(self) -> None:
-        self._ids: set[str] = set()
-
-    def read(self, call_id: Any, name: str, arguments: Any) -> ToolCall:
-        """Return a call; ``raw_arguments`` keeps what is no JSON object of sane depth."""
-        if not isinstance(call_id, str) or not call_id or call_id in self._ids:
-            call_id = f"call_{uuid4().hex}"
-        self._ids.add(call_id)
-        if isinstance(arguments, dict):
-            return ToolCall(id=call_id, name=name, arguments=arguments)
-        text = arguments or ""
-        parsed = parse_arguments(text)
-        if parsed is None:
-            return ToolCall(id=call_id, name=name, raw_arguments=text)
-        return ToolCall(id=call_id, name=name, arguments=parsed)
+def tokens(usage: Any, *path: str) -> int:
+    """Return a count of tokens; what is no such count is 0, and no reason to lose an answer."""
+    for name in path:
+        usage = usage.get(name) if isinstance(usage, dict) else None
+    return min(usage, MAX_TOKENS) if type(usage) is int and usage > 0 else 0
 
 
-def parse_arguments(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that a text is, an empty one for no text, else ``None``."""
-    if not text.strip():
-        return {}
-    try:
-        value = json.loads(text, parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) and _is_shallow(value, MAX_DEPTH) else None
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _refuse(text)
-
-
-def _is_shallow(value: Any, depth: int) -> bool:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if not isinstance(value, list):
-        return True
-    return depth > 0 and all(_is_shallow(item, depth - 1) for item in value)
-
-
-def sent_arguments(call: ToolCall) -> str:
-    """
-    Return a call's arguments as JSON, which many servers parse.
-
-    Those that are no JSON object are wrapped in one: sent as they are, they
-    would make such a server refuse every later turn of the conversation.
-    """
-    arguments = call.arguments
-    if call.raw_arguments is not None:
-        arguments = {"raw_arguments": call.raw_arguments}
-    return json.dumps(escaped(arguments), ensure_ascii=False)
-
-
-def echoed_arguments(arguments: Any, call: ToolCall) -> str:
-    """Return a call's arguments as they came, if that can be sent back."""
-    if isinstance(arguments, str) and arguments and parse_arguments(arguments) is not None:
-        return arguments
-    return sent_arguments(call)
-
-
-def escaped(value: Any) -> Any:
-    """Return JSON data with lone surrogates, which UTF-8 has no form for, as backslash escapes."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {escaped(key): escaped(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [escaped(item) for item in value]
-    return value
+def _untellable(step: Step) -> Iterator[str]:
+    for item in step.items:
+        if isinstance(item, ProviderToolCall):
+            yield item.name
+        elif isinstance(item, Reasoning):
+            yield item.type

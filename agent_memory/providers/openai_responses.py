@@ -7,12 +7,15 @@ from typing import Any
 
 from agent_memory.exceptions import ProviderRefused, ProviderUnavailable
 from agent_memory.messages import (
+    DocumentPart,
     FinishReason,
+    ImagePart,
     Message,
     Part,
     ProviderToolCall,
     Reasoning,
     RefusalPart,
+    Role,
     Step,
     StepItem,
     TextPart,
@@ -20,22 +23,21 @@ from agent_memory.messages import (
     Usage,
 )
 from agent_memory.providers.base import ProviderRequest, ToolSpec
+from agent_memory.providers.openai_calls import CallReader, echoed, sent_arguments, sent_name
 from agent_memory.providers.openai_errors import BROKEN_OFF, error_word
-from agent_memory.providers.openai_provider import (
-    CallReader,
-    OpenAIProvider,
-    echoed_arguments,
-    sent_arguments,
-    spoken,
-)
+from agent_memory.providers.openai_files import address, file_name, merged, source
+from agent_memory.providers.openai_provider import OpenAIProvider, spoken, tokens
 from agent_memory.responses import Event, ReasoningDelta, RefusalDelta, TextDelta
 
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
+PARAGRAPH = "\n\n"
+"""What stands between the parts of a summary."""
 
 INCOMPLETE: dict[Any, FinishReason] = {
     "max_output_tokens": "length",
     "content_filter": "content_filter",
 }
+TAKES = {"image": ("data", "url", "file_id"), "document": ("data", "url", "file_id")}
 PASSING_FAILURES = ("server_error", "rate_limit_exceeded", "vector_store_timeout")
 WAITING = (
     "mcp_approval_request",
@@ -43,8 +45,9 @@ WAITING = (
     "computer_call",
     "custom_tool_call",
     "local_shell_call",
+    "shell_call",
 )
-"""Output items that the provider waits for an answer to, which we have none for."""
+"""Output items that wait for an answer, which we have none for, unless it follows them."""
 
 
 class OpenAIResponsesProvider(OpenAIProvider):
@@ -62,6 +65,7 @@ class OpenAIResponsesProvider(OpenAIProvider):
         {"background", "conversation", "input", "model", "previous_response_id", "stream"}
     )
     ours = {"store": False, "include": []}
+    takes = TAKES
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -109,25 +113,39 @@ class OpenAIResponsesProvider(OpenAIProvider):
                 yield {
                     "type": "function_call_output",
                     "call_id": told.tool_call_id,
-                    "output": self.content(told.content, _input_form),
+                    "output": self.content(told.content, told.role),
                 }
             elif told.role == "assistant":
                 yield from self._spoken(told)
             else:
-                content = self.content(told.content, _input_form)
+                content = self.content(told.content, told.role)
                 yield {"type": "message", "role": told.role, "content": content}
 
     def _spoken(self, message: Message) -> Iterator[dict[str, Any]]:
         if parts := spoken(message):
-            content = self.content(parts, _output_form)
+            content = self.content(parts, message.role)
             yield {"type": "message", "role": "assistant", "content": content}
         for call in message.tool_calls:
             yield {
                 "type": "function_call",
                 "call_id": call.id,
-                "name": call.name,
+                "name": sent_name(call),
                 "arguments": sent_arguments(call),
             }
+
+    def form(self, part: Part, role: Role) -> dict[str, Any] | None:
+        """See OpenAIProvider.form()."""
+        match part:
+            case TextPart():
+                kind = "output_text" if role == "assistant" else "input_text"
+                return merged({"type": kind, "text": part.text}, part.provider_options)
+            case RefusalPart() if role == "assistant":
+                return {"type": "refusal", "refusal": part.text}
+            case ImagePart() if role == "user":
+                return _image(part)
+            case DocumentPart() if role == "user":
+                return _document(part)
+        return None
 
     def assembly(self) -> ResponseAssembly:
         """See OpenAIProvider.assembly()."""
@@ -140,22 +158,24 @@ class OpenAIResponsesProvider(OpenAIProvider):
             raise _failed(answer.get("error") or {})
         if status not in ("completed", "incomplete"):
             raise ProviderUnavailable(BROKEN_OFF)
+        output = answer["output"]
+        _refuse_waiting(output)
         items: list[StepItem] = []
         blocks: list[dict[str, Any]] = []
-        calls = CallReader()
-        for block in answer["output"]:
+        calls = CallReader(request)
+        for block in output:
             if block["type"] == "function_call":
-                call = calls.read(block.get("call_id"), block["name"], block.get("arguments"))
+                call = calls.read(block.get("call_id"), block.get("name"), block.get("arguments"))
                 items.append(call)
-                block = _repaired(block, call)
+                block = {**echoed(block, call), "call_id": call.id}
             else:
                 items.extend(_read_item(block))
             blocks.append(block)
         replayed = any(isinstance(item, Reasoning | ToolCall) for item in items)
-        usage = _usage(answer.get("usage") or {})
+        usage = _usage(answer.get("usage"))
         finish_reason = _finish_reason(answer, items)
         limit = request.max_output_tokens or self.default("max_output_tokens")
-        if finish_reason == "stop" and limit and usage.output_tokens >= limit:
+        if finish_reason in ("stop", "tool_calls") and limit and usage.output_tokens >= limit:
             finish_reason = "length"  # llama.cpp calls an answer completed that it has cut
         return Step(
             items=tuple(items),
@@ -183,6 +203,8 @@ class ResponseAssembly:
                 yield RefusalDelta(piece["delta"])
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                 yield ReasoningDelta(piece["delta"])
+            case "response.reasoning_summary_part.added" if piece.get("summary_index"):
+                yield ReasoningDelta(PARAGRAPH)
             case "response.output_item.done":
                 self._done.append(piece)
             case "response.completed" | "response.incomplete" | "response.failed" as kind:
@@ -201,20 +223,34 @@ class ResponseAssembly:
         return {**self._response, "output": output}
 
 
-def _input_form(part: Part) -> dict[str, Any] | None:
-    if isinstance(part, TextPart):
-        return {"type": "input_text", "text": part.text}
-    return None
+def _image(part: ImagePart) -> dict[str, Any]:
+    way = source(part, TAKES)
+    where = {"file_id": part.file_id} if way == "file_id" else {"image_url": address(part, way)}
+    # The detail is the API's own default; servers that follow its schema want it told.
+    return {"detail": "auto"} | merged({"type": "input_image", **where}, part.provider_options)
 
 
-def _output_form(part: Part) -> dict[str, Any] | None:
-    match part:
-        case TextPart():
-            return {"type": "output_text", "text": part.text}
-        case RefusalPart():
-            return {"type": "refusal", "refusal": part.text}
+def _document(part: DocumentPart) -> dict[str, Any]:
+    match source(part, TAKES):
+        case "data":
+            where = {"filename": file_name(part), "file_data": address(part, "data")}
+        case "url":
+            where = {"file_url": part.url}
         case _:
-            return None
+            where = {"file_id": part.file_id}
+    return merged({"type": "input_file", **where}, part.provider_options)
+
+
+def _refuse_waiting(output: list[dict[str, Any]]) -> None:
+    answered = {block.get("call_id") for block in output if block["type"].endswith("_output")}
+    for block in output:
+        waits = block["type"] in WAITING or block.get("execution") == "client"
+        if waits and block.get("call_id") not in answered:
+            raise ProviderRefused(
+                f"The model answered with {block['type']!r}, which waits for an answer that "
+                "agent_memory cannot give: let the hosted tool run without approval, or leave it "
+                "out of the tools."
+            )
 
 
 def _read_item(block: dict[str, Any]) -> Iterator[StepItem]:
@@ -224,13 +260,7 @@ def _read_item(block: dict[str, Any]) -> Iterator[StepItem]:
                 yield from _read_part(part)
         case "reasoning":
             texts = block.get("summary") or block.get("content") or ()
-            yield Reasoning(text="\n\n".join(text["text"] for text in texts))
-        case waiting if waiting in WAITING:
-            raise ProviderRefused(
-                f"The model answered with {waiting!r}, which waits for an answer that "
-                "agent_memory cannot give: let the hosted tool run without approval, or leave it "
-                "out of the tools."
-            )
+            yield Reasoning(text=PARAGRAPH.join(text["text"] for text in texts))
         case name:
             yield ProviderToolCall(name=name, data=block)
 
@@ -238,20 +268,13 @@ def _read_item(block: dict[str, Any]) -> Iterator[StepItem]:
 def _read_part(part: dict[str, Any]) -> Iterator[TextPart | RefusalPart]:
     match part["type"]:
         case "output_text":
-            annotations = part.get("annotations")
-            metadata = {"annotations": annotations} if annotations else {}
+            metadata = {key: part[key] for key in ("annotations", "logprobs") if part.get(key)}
             if part["text"] or metadata:
                 yield TextPart(text=part["text"], provider_metadata=metadata)
         case "refusal":
             yield RefusalPart(text=part["refusal"])
         case _:
             raise ValueError("a content part of an unknown type")
-
-
-def _repaired(block: dict[str, Any], call: ToolCall) -> dict[str, Any]:
-    """Return a function call as it came, but with an id and arguments that can be sent back."""
-    arguments = echoed_arguments(block.get("arguments"), call)
-    return {**block, "call_id": call.id, "arguments": arguments}
 
 
 def _finish_reason(answer: dict[str, Any], items: list[StepItem]) -> FinishReason:
@@ -273,10 +296,10 @@ def _failed(error: dict[str, Any]) -> ProviderUnavailable | ProviderRefused:
     return ProviderUnavailable(text) if passing else ProviderRefused(text)
 
 
-def _usage(usage: dict[str, Any]) -> Usage:
+def _usage(usage: Any) -> Usage:
     return Usage(
-        input_tokens=usage.get("input_tokens") or 0,
-        output_tokens=usage.get("output_tokens") or 0,
-        cached_tokens=(usage.get("input_tokens_details") or {}).get("cached_tokens") or 0,
-        reasoning_tokens=(usage.get("output_tokens_details") or {}).get("reasoning_tokens") or 0,
+        input_tokens=tokens(usage, "input_tokens"),
+        output_tokens=tokens(usage, "output_tokens"),
+        cached_tokens=tokens(usage, "input_tokens_details", "cached_tokens"),
+        reasoning_tokens=tokens(usage, "output_tokens_details", "reasoning_tokens"),
     )

@@ -51,6 +51,7 @@ def no_collection() -> Iterator[None]:
 def server() -> Iterator[ScriptedServer]:
     with serving() as server:
         yield server
+    assert server.faults == []
 
 
 @pytest.fixture

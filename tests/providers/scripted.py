@@ -1,4 +1,8 @@
-"""A real HTTP server on loopback that answers what a test scripted and keeps what it was sent."""
+"""
+A real HTTP server on loopback that answers what a test scripted and keeps what it was sent.
+
+A request whose history the strictest servers would refuse, it refuses.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
+from tests.providers.strictness import faults
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -23,7 +29,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     events: tuple[str, ...] | None = None
     end: Literal["clean", "drop", "hold"] = "clean"
-    """How a stream ends: ``hold`` sends comments until the client hangs up."""
+    """How it ends: ``hold`` waits, a stream with comments, until the client hangs up."""
 
 
 def answer(data: Any, status: int = 200, **headers: str) -> Answer:
@@ -49,6 +55,7 @@ class ScriptedServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers: deque[Answer] = deque()
         self.bodies: list[dict[str, Any]] = []
+        self.faults: list[str] = []
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.hung_up = threading.Event()
@@ -99,10 +106,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
-        self.server.bodies.append(json.loads(self.rfile.read(length)))
+        body = json.loads(self.rfile.read(length))
+        self.server.bodies.append(body)
         self.server.paths.append(self.path)
         self.server.headers.append({key.lower(): value for key, value in self.headers.items()})
-        given = self.server.answers.popleft()
+        wrong = faults(body)
+        self.server.faults += wrong
+        given = answer({"error": {}}, 400) if wrong else self.server.answers.popleft()
+        if given.events is None and given.end != "clean":
+            self._break_off(given)
+            return
         self.send_response(given.status)
         self.send_header("Content-Type", given.content_type)
         for key, value in given.headers.items():
@@ -115,6 +128,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             self._stream(given.events, given.end)
+
+    def _break_off(self, given: Answer) -> None:
+        """Send half of a plain answer, or nothing where it has no body."""
+        if given.body:
+            self.send_response(given.status)
+            self.send_header("Content-Length", str(2 * len(given.body)))
+            self.end_headers()
+            self.wfile.write(given.body)
+        if given.end == "hold":
+            self.server.hung_up.wait(10)
+        self.connection.shutdown(socket.SHUT_RDWR)
+        self.close_connection = True
 
     def _stream(self, pieces: Iterable[str], end: str) -> None:
         for piece in pieces:

@@ -89,6 +89,67 @@ def test_an_answer_without_extras_has_nothing_to_replay_and_may_lack_usage(serve
     assert (step.usage, step.replay) == (Usage(), None)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_citations_and_whatever_else_a_server_adds_stay_with_the_text(server, provider, way):
+    cited = [{"type": "url_citation", "url_citation": {"url": "https://x.test"}}]
+    more = {"annotations": cited, "context": {"intent": "x"}}
+    message = {"role": "assistant", "content": "See this.", **more, "audio": None}
+    server.script(completing(way, completion(message)))
+    step = step_of(provider, prompt("Hello"), way)
+    assert step.items == (TextPart(text="See this.", provider_metadata=more),)
+
+
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_citations_that_come_in_pieces_are_one_list(server, provider, way):
+    server.script(
+        events(
+            chunk({"content": "See", "annotations": [{"n": 1}]}),
+            chunk({"content": " this.", "annotations": [{"n": 2}, {"n": 3}]}),
+            chunk({"annotations": None}, "stop"),
+            done=True,
+        )
+    )
+    metadata = {"annotations": [{"n": 1}, {"n": 2}, {"n": 3}]}
+    step = step_of(provider, prompt("Hello"), way)
+    assert step.items == (TextPart(text="See this.", provider_metadata=metadata),)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_opaque_reasoning_is_kept_to_be_echoed(server, provider, way):
+    details = [{"type": "reasoning.encrypted", "data": "gAAAA="}]
+    calls = [tool_call("c", "f", "{}")]
+    message = {"role": "assistant", "reasoning_details": details, "tool_calls": calls}
+    server.script(completing(way, completion(message, "tool_calls")))
+    step = step_of(provider, prompt("Hello"), way)
+    assert step.items == (ToolCall(id="c", name="f"),)
+    assert step.replay is not None
+    assert step.replay.blocks == ({**message, "content": None},)
+
+
+ODD_USAGES: list[Any] = [
+    None,
+    {},
+    [1],
+    {"prompt_tokens": None, "completion_tokens": "many"},
+    {"prompt_tokens": -5, "completion_tokens": 1.5, "prompt_tokens_details": [1]},
+    {"prompt_tokens": True, "completion_tokens_details": {"reasoning_tokens": -1}},
+]
+
+
+@pytest.mark.parametrize("usage", ODD_USAGES)
+@pytest.mark.parametrize("way", TWO_WAYS)
+def test_a_usage_that_is_no_count_is_zero_and_loses_no_answer(server, provider, way, usage):
+    server.script(completing(way, completion(ASSISTANT, usage=usage)))
+    step = step_of(provider, prompt("Hello"), way)
+    assert (step.text, step.usage) == ("Hello.", Usage())
+
+
+@pytest.mark.parametrize("way", TWO_WAYS)
+def test_a_usage_that_no_column_holds_is_the_most_that_one_does(server, provider, way):
+    server.script(completing(way, completion(ASSISTANT, usage={"prompt_tokens": 10**20})))
+    assert step_of(provider, prompt("Hello"), way).usage.input_tokens == 2**31 - 1
+
+
 @pytest.mark.parametrize("way", TWO_WAYS)
 def test_an_empty_normal_answer_is_a_finished_step_without_items(server, provider, way):
     server.script(completing(way, completion({"role": "assistant", "content": ""})))

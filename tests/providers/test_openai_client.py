@@ -116,6 +116,13 @@ def test_state_at_the_provider_cannot_be_asked_for(name):
         provider.complete(prompt("Hello"))
 
 
+@pytest.mark.parametrize("name", ["audio", "modalities", "n", "functions"])
+def test_answers_that_no_step_holds_cannot_be_asked_for(name):
+    provider = OpenAIChatProvider(api_key=KEY, request={name: "x"})
+    with pytest.raises(InvalidProvider, match=f"cannot set '{name}'"):
+        provider.complete(prompt("Hello"))
+
+
 def test_a_provider_is_built_of_its_setting(server):
     options = {"api_key": KEY, "base_url": server.url}
     path = "agent_memory.providers.openai_chat.OpenAIChatProvider"
@@ -309,6 +316,13 @@ def test_a_sync_http_client_is_not_silently_left_out_of_async_calls(build, way):
         provider = build(OpenAIChatProvider, http_client=client)
         with pytest.raises(InvalidProvider, match="async_http_client"):
             ask(provider, prompt("Hello"), way)
+
+
+@pytest.mark.parametrize("way", ["acomplete", "astream"])
+def test_an_async_http_client_in_the_place_of_what_makes_one_is_refused(build, way):
+    provider = build(OpenAIChatProvider, async_http_client=object())
+    with pytest.raises(InvalidProvider, match=r"async_http_client.* is a callable"):
+        ask(provider, prompt("Hello"), way)
 
 
 @each_way

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import logging
+import pickle
 import socket
-import traceback
+import time
 from collections.abc import Callable
+from email.utils import formatdate
 from typing import Any
 
 import pytest
@@ -30,12 +34,15 @@ def failure(provider: Provider, way: str, expected: type[ProviderError]) -> Prov
     with pytest.raises(expected) as raised:
         ask(provider, prompt(PROMPT), way)
     error = raised.value
-    told = "".join(traceback.format_exception(error))
-    # The test's own line of the traceback names the constant, not its value.
+    # Neither of them leads to the client's error, whose request holds the prompt and the key.
+    assert (error.__cause__, error.__context__) == (None, None)
+    record = logging.LogRecord("x", 40, "x", 1, "%s", (error,), (type(error), error, None))
+    told = logging.Formatter().format(record) + str(error) + repr(error) + repr(vars(error))
     for secret in SECRETS:
-        assert secret not in told + str(error) + repr(error) + repr(vars(error))
-    assert error.__cause__ is None
-    assert error.__context__ is None or error.__suppress_context__
+        assert secret not in told
+        assert secret.encode() not in pickle.dumps(error)
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert (type(twin), str(twin), vars(twin)) == (expected, str(error), vars(error))
     return error
 
 
@@ -55,6 +62,7 @@ def refusing(status: int, **fields: Any) -> Answer:
         (404, ProviderRefused),
         (408, ProviderUnavailable),
         (409, ProviderUnavailable),
+        (413, ProviderRefused),
         (422, ProviderRefused),
         (429, ProviderUnavailable),
         (500, ProviderUnavailable),
@@ -65,8 +73,34 @@ def test_a_status_says_whether_trying_again_may_help(server, build, kind, way, s
     server.script(refusing(status, code="some_code"))
     error = failure(build(kind), way, expected)
     assert type(error) is expected
-    assert (error.status, error.request_id) == (status, "req_1")
+    assert (error.status, error.request_id, error.retry_after) == (status, "req_1", None)
     assert f"{status} (some_code)." in str(error)
+
+
+@both
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry_after": "7"}, 7),
+        ({"retry_after": "0.5"}, 0.5),
+        ({"retry_after": "7", "retry_after_ms": "1500"}, 1.5),
+        ({"retry_after": "soon"}, None),
+        ({"retry_after": "-1"}, None),
+        ({"retry_after": "inf"}, None),
+        ({"retry_after": formatdate(0, usegmt=True)}, 0),
+    ],
+)
+def test_an_error_says_how_long_the_provider_asks_to_wait(server, build, kind, headers, seconds):
+    server.script(answer({"error": {}}, 429, **headers))
+    assert failure(build(kind), "complete", ProviderUnavailable).retry_after == seconds
+
+
+def test_a_date_to_wait_for_is_told_in_seconds(server, build):
+    date = formatdate(time.time() + 3600, usegmt=True)
+    server.script(answer({"error": {}}, 503, retry_after=date))
+    error = failure(build(OpenAIChatProvider), "complete", ProviderUnavailable)
+    assert error.retry_after is not None
+    assert 0 < error.retry_after <= 3600
 
 
 @both
@@ -95,6 +129,29 @@ def test_no_server_is_unavailable_and_names_the_setting(build, kind, way):
         error = failure(build(kind, base_url=url), way, ProviderUnavailable)
     assert "OPENAI_BASE_URL" in str(error)
     assert error.status is None
+
+
+@both
+@each_way
+def test_a_connection_that_is_dropped_before_an_answer_is_unavailable(server, build, kind, way):
+    server.script(Answer(end="drop"))
+    error = failure(build(kind), way, ProviderUnavailable)
+    assert (error.status, error.request_id) == (None, None)
+
+
+@both
+@pytest.mark.parametrize("way", ["complete", "acomplete"])
+def test_half_a_plain_answer_is_unavailable(server, build, kind, way):
+    server.script(Answer(b'{"secret words": ', end="drop"))
+    failure(build(kind), way, ProviderUnavailable)
+
+
+@both
+@two_ways
+def test_a_server_that_does_not_answer_in_time_is_unavailable(server, build, kind, way):
+    server.script(Answer(end="hold"))
+    error = failure(build(kind, timeout=0.2), way, ProviderUnavailable)
+    assert '["timeout"]' in str(error)
 
 
 PIECES = {

@@ -108,6 +108,60 @@ def test_an_answer_of_text_alone_has_nothing_to_replay(server, provider, way):
     assert (step.finish_reason, step.usage, step.replay) == ("stop", Usage(), None)
 
 
+HOSTED = [
+    {"type": "web_search_call", "id": "ws_1", "action": {"query": "x"}},
+    {"type": "file_search_call", "id": "fs_1", "queries": ["x"], "results": None},
+    {"type": "code_interpreter_call", "id": "ci_1", "code": "1", "outputs": []},
+    {"type": "image_generation_call", "id": "ig_1", "result": "iVBORw0="},
+    {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "s", "tools": []},
+    {"type": "mcp_call", "id": "mcp_1", "name": "roll", "arguments": "{}", "output": "4"},
+    {"type": "tool_search_call", "id": "ts_1", "execution": "server", "arguments": {}},
+    {"type": "shell_call", "id": "sh_1", "call_id": "c1", "action": {"commands": ["ls"]}},
+    {"type": "shell_call_output", "id": "sho_1", "call_id": "c1", "output": []},
+    {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA="},
+]
+
+
+@pytest.mark.parametrize("way", TWO_WAYS)
+def test_what_the_provider_runs_itself_is_kept_as_it_came_and_in_its_place(server, provider, way):
+    server.script(responding(way, response(*HOSTED[:5], said("Look."), *HOSTED[5:])))
+    step = step_of(provider, prompt("Hello"), way)
+    kept = [ProviderToolCall(name=item["type"], data=item) for item in HOSTED]
+    assert step.items == (*kept[:5], TextPart(text="Look."), *kept[5:])
+    assert step.finish_reason == "stop"
+
+
+@pytest.mark.parametrize("way", TWO_WAYS)
+def test_citations_and_probabilities_stay_with_the_text(server, provider, way):
+    more = {
+        "annotations": [
+            {"type": "url_citation", "url": "https://x.test"},
+            {"type": "file_citation", "file_id": "file-1", "index": 3},
+        ],
+        "logprobs": [{"token": "See", "logprob": -0.5}],
+    }
+    part = {"type": "output_text", "text": "See this.", **more}
+    server.script(responding(way, response(said(content=[part]))))
+    step = step_of(provider, prompt("Hello"), way)
+    assert step.items == (TextPart(text="See this.", provider_metadata=more),)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {},
+        [1],
+        {"input_tokens": None, "output_tokens": "many", "input_tokens_details": [1]},
+        {"input_tokens": -5, "output_tokens": 1.5, "output_tokens_details": None},
+    ],
+)
+@pytest.mark.parametrize("way", TWO_WAYS)
+def test_a_usage_that_is_no_count_is_zero_and_loses_no_answer(server, provider, way, usage):
+    server.script(responding(way, response(said("Hello."), usage=usage)))
+    step = step_of(provider, prompt("Hello"), way)
+    assert (step.text, step.usage) == ("Hello.", Usage())
+
+
 @pytest.mark.parametrize("way", TWO_WAYS)
 def test_an_empty_normal_answer_is_a_finished_step_without_items(server, provider, way):
     server.script(responding(way, response(said(""))))
@@ -141,9 +195,10 @@ def test_an_answer_as_long_as_the_limit_is_cut_whatever_the_server_says(server, 
     request = {"max_output_tokens": 7} if by_setting else {}
     provider = build(OpenAIResponsesProvider, request=request)
     asked = prompt("Hello", max_output_tokens=None if by_setting else 7)
-    for tokens, finish_reason in ((6, "stop"), (7, "length")):
-        server.script(answer(response(said("Hello."), usage={"output_tokens": tokens})))
-        assert provider.complete(asked).step.finish_reason == finish_reason
+    for item, normal in ((said("Hello."), "stop"), (called("c", "f", "{}"), "tool_calls")):
+        for tokens, finish_reason in ((6, normal), (7, "length")):
+            server.script(answer(response(item, usage={"output_tokens": tokens})))
+            assert provider.complete(asked).step.finish_reason == finish_reason
 
 
 @pytest.mark.parametrize("way", TWO_WAYS)
@@ -182,11 +237,19 @@ def test_a_plain_answer_that_is_not_finished_is_a_failed_one(server, provider, w
         ask(provider, prompt("Hello"), way)
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "mcp_approval_request", "id": "mcpr_1", "name": "pay", "arguments": "{}"},
+        {"type": "computer_call", "id": "cc_1", "call_id": "c1", "action": {}},
+        {"type": "shell_call", "id": "sh_1", "call_id": "c1", "action": {"commands": ["ls"]}},
+        {"type": "tool_search_call", "id": "ts_1", "call_id": "c1", "execution": "client"},
+    ],
+)
 @pytest.mark.parametrize("way", TWO_WAYS)
-def test_a_hosted_approval_request_is_refused_by_name(server, provider, way):
-    request = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "pay", "arguments": "{}"}
-    server.script(responding(way, response(request)))
-    with pytest.raises(ProviderRefused, match="mcp_approval_request"):
+def test_an_item_that_waits_for_an_answer_is_refused_by_name(server, provider, way, item):
+    server.script(responding(way, response(item, called("call_1", "f", "{}"))))
+    with pytest.raises(ProviderRefused, match=item["type"]):
         ask(provider, prompt("Hello"), way)
 
 
@@ -235,6 +298,20 @@ def test_a_stream_yields_its_deltas_as_they_come(server, provider, way):
     assert reply.step.finish_reason == "refusal"
 
 
+def test_the_deltas_of_a_summary_make_what_the_step_keeps(server, provider):
+    deltas = [
+        event
+        for number, text in enumerate(("The city", "is Paris."))
+        for event in (
+            {"type": "response.reasoning_summary_part.added", "summary_index": number},
+            {"type": "response.reasoning_summary_text.delta", "delta": text},
+        )
+    ]
+    server.script(events(*deltas, {"type": "response.completed", "response": response(REASONED)}))
+    seen, reply = ask(provider, prompt("Hello"), "stream")
+    assert reply.step.items == (Reasoning(text="".join(event.text for event in seen)),)
+
+
 @pytest.mark.parametrize("indexed", [True, False])
 def test_items_of_events_stand_in_where_the_last_event_has_none(server, provider, indexed):
     items = [said("One."), called("call_1", "f", "{}")]
@@ -269,8 +346,7 @@ def test_a_stream_that_says_error_is_a_failed_answer(server, provider, way):
         {"status": "completed"},
         {"status": "completed", "output": [{}]},
         {"status": "completed", "output": [{"type": "message", "content": [{"type": "new"}]}]},
-        {"status": "completed", "output": [{"type": "function_call", "call_id": "c"}]},
-        {"status": "completed", "output": [said()], "usage": [1]},
+        {"status": "completed", "output": [{"type": "message", "content": [None]}]},
         [],
         "text",
         None,

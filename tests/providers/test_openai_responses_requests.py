@@ -8,12 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_memory.exceptions import (
-    UnsupportedAttachment,
-)
 from agent_memory.messages import (
-    DocumentPart,
-    ImagePart,
     Message,
     RefusalPart,
     Step,
@@ -23,10 +18,8 @@ from agent_memory.messages import (
 )
 from agent_memory.providers.openai_responses import OpenAIResponsesProvider
 from tests.providers.asking import (
-    TWO_WAYS,
     WAYS,
     WEATHER,
-    ask,
     called,
     prompt,
     responding,
@@ -152,20 +145,6 @@ def test_a_tool_is_told_with_strict_said_explicitly(server, provider):
             "strict": False,
         }
     ]
-
-
-def test_the_options_of_a_part_are_sent_with_it(server, provider):
-    part = TextPart(text="Hello", provider_options={"cache": "yes"})
-    (item,) = sent(server, provider, Message("user", [part]))["input"]
-    assert item["content"] == [{"type": "input_text", "text": "Hello", "cache": "yes"}]
-
-
-@pytest.mark.parametrize("part", [ImagePart(data=b"x"), DocumentPart(file_id="file_1")])
-@pytest.mark.parametrize("way", TWO_WAYS)
-def test_a_part_without_a_form_is_named_before_anything_is_sent(server, provider, part, way):
-    with pytest.raises(UnsupportedAttachment, match=f"'{part.type}'"):
-        ask(provider, prompt(Message("user", [TextPart(text="See:"), part])), way)
-    assert server.bodies == []
 
 
 def test_request_defaults_are_merged_and_none_leaves_an_argument_out(server, build):

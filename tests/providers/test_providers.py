@@ -40,10 +40,24 @@ def test_a_ready_provider_is_taken_as_it_is():
 
 def test_while_overridden_every_agent_gets_the_same():
     first, second = ScriptedProvider(), ScriptedProvider()
-    with overriding(first):
-        with overriding(second):
+    with overriding(lambda _: first):
+        with overriding(lambda _: second):
             assert get_provider() is get_provider(CHAT) is get_provider(first) is second
-        assert get_provider() is first
+        assert get_provider() is get_provider(agent=Provider) is first
+
+
+def test_what_overrides_the_nearest_base_of_an_agent_goes_before():
+    class Base: ...
+
+    class Coach(Base): ...
+
+    everybodys, bases, own = ScriptedProvider(), ScriptedProvider(), ScriptedProvider()
+    with overriding(lambda _: own, Coach), overriding(lambda _: bases, Base):
+        assert get_provider(everybodys) is everybodys
+        with overriding(lambda _: everybodys):
+            assert get_provider(agent=Coach) is own
+            assert get_provider(agent=Base) is bases
+            assert get_provider(agent=Provider) is everybodys
 
 
 @pytest.mark.parametrize(
