@@ -4,72 +4,87 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Generic, NoReturn, TypeVar, cast
+from types import TracebackType
+from typing import Any, Generic, NoReturn, TypeVar
 
-from django.test.utils import TestContextDecorator, override_settings
+from django.test.utils import override_settings
 
 from agent_memory import conf, providers, stores
 from agent_memory.providers.base import Provider, ProviderReply, ProviderRequest
 from agent_memory.responses import Event
 from agent_memory.stores.base import ConversationStore
 from agent_memory.stores.inmemory import InMemoryConversationStore
+from agent_memory.testing.decorating import Decorating
+from agent_memory.testing.guards import forbidden, guarding
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Provider)
 
 
-class ProviderCallForbidden(AssertionError):
-    """A provider was called where a test allows no such call."""
-
-
-class _Override(TestContextDecorator, Generic[T]):
-    """
-    What ``override()`` opens, as a context manager and as a decorator.
-
-    It decorates functions, coroutine functions and ``unittest.TestCase``
-    classes, and opens anew each time.
-    """
+class Override(Decorating, Generic[T]):
+    """What ``override()`` opens, as a context manager and as a decorator, anew each time."""
 
     def __init__(self, override: Callable[[], AbstractContextManager[T]]) -> None:
-        super().__init__()
         self._override = override
         self._open: list[AbstractContextManager[T]] = []
 
-    def enable(self) -> T:
-        context = self._override()
+    def anew(self) -> AbstractContextManager[T]:
+        return self._override()
+
+    def __enter__(self) -> T:
+        context = self.anew()
         value = context.__enter__()
         self._open.append(context)
         return value
 
-    def disable(self) -> None:
-        self._open.pop().__exit__(None, None, None)
+    def __exit__(
+        self,
+        error_type: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._open.pop().__exit__(error_type, error, traceback)
 
-    def __enter__(self) -> T:  # type: ignore[override]
-        return self.enable()
 
-
-def override_store(store: ConversationStore | None = None) -> _Override[ConversationStore]:
+def override_store(store: ConversationStore | None = None) -> Override[ConversationStore]:
     """Let every agent use this store, by default a fresh one in memory."""
     if not isinstance(store, ConversationStore | None):
         raise TypeError(f"override_store() takes a ConversationStore, not {store!r:.80}.")
-    return _Override(
+    return Override(
         lambda: stores.overriding(InMemoryConversationStore() if store is None else store)
     )
 
 
-def override_provider(provider: P) -> _Override[P]:
-    """Let every agent use this provider."""
+def override_provider(provider: P) -> Override[P]:
+    """Let every agent use this provider, but for those whose class is faked."""
     if not isinstance(provider, Provider):
         raise TypeError(f"override_provider() takes a Provider, not {provider!r:.80}.")
-    return _Override(lambda: cast("AbstractContextManager[P]", providers.overriding(provider)))
+
+    @contextmanager
+    def overriding() -> Iterator[P]:
+        with providers.overriding(lambda _: provider):
+            yield provider
+
+    return Override(overriding)
 
 
-def forbid_provider_calls() -> _Override[Provider]:
-    """Let every call of a provider raise ``ProviderCallForbidden``."""
-    return _Override(lambda: providers.overriding(_Forbidden()))
+def forbid_provider_calls() -> Override[None]:
+    """
+    Let every call of a provider raise ``ProviderCallForbidden``.
+
+    That is each call of an agent whose class is not faked, also of one that has a
+    provider of its own, and each of a shipped provider that is called by hand.
+    """
+
+    @contextmanager
+    def forbidding() -> Iterator[None]:
+        with providers.overriding(_Forbidden), guarding(_refuse):
+            yield
+
+    return Override(forbidding)
 
 
-def override_agent_memory(**keys: Any) -> _Override[None]:
+def override_agent_memory(**keys: Any) -> Override[None]:
     """Override keys of ``AGENT_MEMORY``, and leave its others as they are."""
 
     @contextmanager
@@ -77,17 +92,30 @@ def override_agent_memory(**keys: Any) -> _Override[None]:
         with override_settings(AGENT_MEMORY={**conf.user_settings(), **keys}):
             yield
 
-    return _Override(overriding)
+    return Override(overriding)
+
+
+def _refuse(provider: Provider, request: ProviderRequest) -> NoReturn:
+    remedy = "Give this code a ScriptedProvider([...]) instead."
+    raise forbidden(type(provider).__name__, request, remedy)
 
 
 class _Forbidden(Provider):
+    """The provider of an agent that may not call one."""
+
     name = "forbidden"
 
+    def __init__(self, agent: type) -> None:
+        super().__init__()
+        self._agent = agent
+
     def complete(self, request: ProviderRequest) -> NoReturn:
-        raise ProviderCallForbidden(
-            f"No call of a provider is allowed here; model {request.model!r} was asked. Use "
-            "override_provider(ScriptedProvider([...])) to answer it."
-        )
+        if self._agent is object:
+            who, answer = "Somebody", "override_provider(ScriptedProvider([...]))"
+        else:
+            who = self._agent.__name__
+            answer = f"{who}.fake([...])"
+        raise forbidden(who, request, f"Answer it with {answer}.")
 
     async def acomplete(self, request: ProviderRequest) -> NoReturn:
         self.complete(request)

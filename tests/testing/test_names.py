@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from agent_memory import testing
+from agent_memory.testing import ConversationAssertions, FakeAgent, pytest_plugin
+from tests.test_reference import listed, public, rows, signature
+
+HOW_TO = Path(__file__).parent.parent.parent / "docs" / "how-to" / "testing.md"
+KIT = ("Scripts", "Overrides", "Conversations", "Stores")
 
 
 def test_all_names_are_there_and_listed():
@@ -35,3 +41,39 @@ def test_neither_pytest_nor_settings_nor_models_are_needed():
         check=False,
     )
     assert (done.stdout.strip(), done.stderr) == ("ConversationStoreContract override_store", "")
+
+
+def test_every_name_is_in_the_reference():
+    assert sorted(listed("testing", *KIT)) == sorted(testing.__all__)
+
+
+def test_what_a_fake_has_is_in_the_reference():
+    own = {"anew", "decorate_case"}
+    assert set(listed("testing", "FakeAgent")) == public(FakeAgent) - own
+
+
+@pytest.mark.parametrize(
+    ("heading", "owner"), [("FakeAgent", FakeAgent), ("Conversations", ConversationAssertions)]
+)
+def test_the_signatures_in_the_reference_are_those_in_the_code(heading, owner):
+    told = [row[0].strip("`") for row in rows("testing", heading)]
+    methods = [each for each in told if each.endswith(")")]
+    assert methods
+    assert methods == [signature(owner, each) for each in methods]
+
+
+def test_what_the_plugin_brings_is_in_the_reference():
+    assert [row[0].strip("`") for row in rows("testing", "pytest")] == [
+        pytest_plugin.agent_memory_store.__name__,
+        pytest_plugin.scripted_provider.__name__,
+        pytest_plugin.conversations.__name__,
+        pytest_plugin.OPTION,
+        f"@pytest.mark.{pytest_plugin.MARKER}",
+        pytest_plugin.ALLOWED,
+    ]
+
+
+def test_every_assertion_about_conversations_is_in_the_guide():
+    text = HOW_TO.read_text(encoding="utf-8")
+    wanted = [name for name in public(ConversationAssertions) if name.startswith("assert_")]
+    assert [name for name in wanted if f"| `{name}(" not in text] == []

@@ -23,8 +23,9 @@ from agent_memory.messages import (
 )
 from agent_memory.providers import Provider, ProviderReply, ProviderRequest
 from agent_memory.responses import ReasoningDelta, RefusalDelta, TextDelta
-from agent_memory.testing import ScriptedProvider, ScriptExhausted
+from agent_memory.testing import Answer, ScriptedProvider, ScriptExhausted, Title, calls
 from agent_memory.testing import provider as provider_module
+from agent_memory.testing.descriptions import request_lines
 
 CALL = ToolCall(id="call-1", name="look", arguments={"at": "sky"})
 USAGE = Usage(input_tokens=5, output_tokens=2)
@@ -61,6 +62,22 @@ def ask(request):
     return request.param
 
 
+def read_stream(provider: Provider, asked: ProviderRequest, seen: list) -> None:
+    seen.extend(provider.stream(asked))
+
+
+def aread_stream(provider: Provider, asked: ProviderRequest, seen: list) -> None:
+    async def read():
+        nonlocal seen
+        async for item in provider.astream(asked):
+            seen += (item,)
+
+    async_to_sync(read)()
+
+
+both_streams = pytest.mark.parametrize("read", [read_stream, aread_stream])
+
+
 def step(*items, finish_reason="stop") -> Step:
     return Step(
         items=items,
@@ -80,7 +97,8 @@ def step(*items, finish_reason="stop") -> Step:
         ([CALL, CALL], step(CALL, CALL, finish_reason="tool_calls")),
         (["Wait.", CALL], step(TextPart(text="Wait."), CALL, finish_reason="tool_calls")),
         ((Reasoning(text="Hm"), "Hi"), step(Reasoning(text="Hm"), TextPart(text="Hi"))),
-        (RefusalPart(text="No"), step(RefusalPart(text="No"))),
+        (RefusalPart(text="No"), step(RefusalPart(text="No"), finish_reason="refusal")),
+        (Answer("Sto", "red"), step(TextPart(text="Stored"))),
         (ProviderToolCall(name="search"), step(ProviderToolCall(name="search"))),
         ([], step()),
         (Step(finish_reason="length"), Step(finish_reason="length")),
@@ -128,11 +146,26 @@ def test_a_request_beyond_the_script_is_an_error_that_counts(ask):
         ask(ScriptedProvider(), request())
 
 
+def test_a_request_beyond_the_script_is_kept_and_told_with_what_came_before():
+    provider = ScriptedProvider(["one"])
+    provider.complete(request("Hi"))
+    with pytest.raises(ScriptExhausted) as caught:
+        provider.complete(request("surplus"))
+    assert provider.unexpected == [request("surplus")]
+    assert str(caught.value).splitlines() == [
+        "The provider was asked for reply 2, and its script has 1:",
+        *request_lines(request("surplus")),
+        "Before it was asked: 'Hi'",
+    ]
+
+
 def test_replies_that_nobody_asked_for_can_be_asserted():
     provider = ScriptedProvider(["one", "two", "three"])
-    provider.complete(request())
-    with pytest.raises(AssertionError, match=r"2 of 3 scripted replies were not used.*'two'"):
+    provider.complete(request("Hi"))
+    with pytest.raises(AssertionError, match=r"2 of 3 scripted replies were not used.*'two'.*'Hi'"):
         provider.assert_exhausted()
+    with pytest.raises(AssertionError, match="was asked: nothing"):
+        ScriptedProvider(["one"]).assert_exhausted()
     ScriptedProvider().assert_exhausted()
 
 
@@ -175,6 +208,27 @@ def test_a_stream_that_nobody_reads_asks_nothing():
     assert not provider.asked.is_set()
 
 
+@both_streams
+def test_a_stream_that_breaks_off_gives_its_pieces_and_then_the_error(read):
+    provider = ScriptedProvider([Answer("Sto", "red", ProviderUnavailable("Gone."))])
+    seen = []
+    with pytest.raises(ProviderUnavailable, match=r"Gone\."):
+        read(provider, request(), seen)
+    assert seen == [TextDelta("Sto"), TextDelta("red")]
+
+
+# Calls.
+
+
+@pytest.mark.parametrize("way", [complete, stream], ids=lambda way: way.__name__)
+def test_calls_without_an_id_are_numbered_through_the_script(way):
+    provider = ScriptedProvider(
+        [calls("look", CALL), ["Again.", *calls("look")], Answer(*calls("look", "look"))]
+    )
+    ids = [[call.id for call in way(provider, request()).step.tool_calls()] for _ in range(3)]
+    assert ids == [["call-1", "call-1"], ["call-2"], ["call-3", "call-4"]]
+
+
 # Titles.
 
 
@@ -184,6 +238,12 @@ def test_a_title_takes_no_reply_of_the_script(ask):
     assert ask(provider, request()).step.text == "Hello"
     assert (provider.title_requests, provider.requests) == ([TITLE], [request()])
     provider.assert_exhausted()
+
+
+def test_titles_of_the_script_are_given_to_one_draft_each(ask):
+    provider = ScriptedProvider([Title("Greetings"), "Hello", Title(["More"])], title="Usual")
+    assert [ask(provider, TITLE).step.text for _ in range(3)] == ["Greetings", "More", "Usual"]
+    assert provider.replies == ["Hello"]
 
 
 def test_without_a_title_the_draft_fails(ask):
