@@ -19,7 +19,7 @@ from agent_memory.fields import (
     PartialIndex,
     ParticipantForeignKey,
 )
-from agent_memory.querysets import ConversationQuerySet
+from agent_memory.querysets import ConversationQuerySet, ToolApprovalQuerySet
 
 
 def participant_type() -> models.ForeignKey[ContentType | None, ContentType | None]:
@@ -89,6 +89,9 @@ class ConversationMessage(models.Model):
     One message: a user's or leading one, or an assistant's with all its steps.
 
     ``content`` is a readable copy of what ``parts`` and ``steps`` (JSON) hold.
+    ``turn_id`` on a user's row names the turn for good; on an assistant's it is
+    the token of the worker that wrote it last. ``replay`` (JSON) holds opaque
+    blocks of a provider while the turn is paused.
     """
 
     conversation = models.ForeignKey(
@@ -174,7 +177,13 @@ class ConversationAttachment(models.Model):
 
 
 class ToolApproval(models.Model):
-    """A tool call that waits for a person, and what became of it."""
+    """
+    A tool call that waits for a person, and what became of it.
+
+    ``asked`` (JSON) is the call itself; ``call_id``, ``tool`` and ``reason`` are
+    readable copies. ``arguments_used`` (JSON) are those that a person gave
+    instead, ``denial`` (JSON) is what a denial tells the model.
+    """
 
     message = models.ForeignKey(
         ConversationMessage, on_delete=models.CASCADE, db_index=False, related_name="approvals"
@@ -183,9 +192,10 @@ class ToolApproval(models.Model):
     index = models.IntegerField()
     call_id = ExactCharField(max_length=255)
     tool = ExactCharField(_("tool"), max_length=255)
-    arguments_asked = ExactTextField(_("arguments asked"))
-    arguments_used = ExactTextField(_("arguments used"), blank=True, default="")
     reason = ExactTextField(_("reason"), blank=True, default="")
+    asked = ExactTextField(default="{}")
+    arguments_used = ExactTextField(_("arguments used"), blank=True, default="")
+    denial = ExactTextField(blank=True, default="")
     agent = ExactCharField(_("agent"), max_length=255, blank=True, default="")
     status = ExactCharField(_("status"), max_length=15, default="pending")
     decided_by_type = participant_type()
@@ -196,6 +206,8 @@ class ToolApproval(models.Model):
     expires_at = models.DateTimeField(_("expires at"), null=True)
     claim = ExactCharField(max_length=36, blank=True, default="")
     created_at = models.DateTimeField(_("created at"))
+
+    objects = models.Manager.from_queryset(ToolApprovalQuerySet)()
 
     class Meta:
         db_table = table("approvals")

@@ -7,6 +7,7 @@ from typing import Any, Self
 from django.contrib.contenttypes.models import ContentType
 from django.db import models, router
 from django.db.models.sql.compiler import SQLCompiler
+from django.utils import timezone
 
 from agent_memory.participants import Participant
 
@@ -52,15 +53,7 @@ class ConversationQuerySet(models.QuerySet[Any]):
 
         Raises ``InvalidParticipant`` for anything else.
         """
-        owner = Participant.of(participant)
-        if owner is None:
-            return self.filter(participant_type__isnull=True)
-        app_label, _, model = owner.type.partition(".")
-        return self.filter(
-            participant_type__app_label=app_label,
-            participant_type__model=model,
-            participant_key=owner.key,
-        )
+        return self.filter(_owned_by(participant))
 
     def for_participants(self, participants: models.QuerySet[Any]) -> Self:
         """
@@ -79,3 +72,33 @@ class ConversationQuerySet(models.QuerySet[Any]):
             participant_type=content_type,
             participant_key__in=participants.order_by().values(participant_text=KeyOf("pk")),
         )
+
+
+class ToolApprovalQuerySet(models.QuerySet[Any]):
+    """Tool calls that a person must allow, or had to."""
+
+    def waiting(self) -> Self:
+        """Return those that can be decided now, in any conversation, newest last."""
+        in_time = models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=timezone.now())
+        return self.filter(in_time, status="pending", message__status="paused").order_by("id")
+
+    def for_participant(self, participant: Any) -> Self:
+        """
+        Return those in the conversations of a saved instance, a ``Participant`` or ``None``.
+
+        Raises ``InvalidParticipant`` for anything else.
+        """
+        return self.filter(_owned_by(participant, "message__conversation__"))
+
+
+def _owned_by(participant: Any, prefix: str = "") -> models.Q:
+    """Return the condition that a conversation, which a prefix leads to, is a participant's."""
+    owner = Participant.of(participant)
+    if owner is None:
+        return models.Q((f"{prefix}participant_type__isnull", True))
+    app_label, _, model = owner.type.partition(".")
+    return models.Q(
+        (f"{prefix}participant_type__app_label", app_label),
+        (f"{prefix}participant_type__model", model),
+        (f"{prefix}participant_key", owner.key),
+    )

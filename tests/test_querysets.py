@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from agent_memory.exceptions import InvalidParticipant
-from agent_memory.models import Conversation
+from agent_memory.models import Conversation, ConversationMessage, ToolApproval
 from agent_memory.participants import Participant
 from agent_memory.querysets import KeyOf
 from tests.testapp.models import Escalation, Place, Team, Ticket
@@ -149,3 +150,43 @@ def test_text_keys_are_told_apart_to_the_last_byte() -> None:
     assert Conversation.objects.filter(participant_type=team).count() == 8
     found = ids(Conversation.objects.for_participants(Place.objects.all()))
     assert found == {place.code for place in places}
+
+
+def ask_in(conversation_id: str, message_status: str = "paused", **fields: Any) -> ToolApproval:
+    """Write a call that waits in a conversation, as the store does."""
+    now = timezone.now()
+    message, _ = ConversationMessage.objects.get_or_create(
+        conversation_id=conversation_id,
+        position=1,
+        role="assistant",
+        defaults={"created_at": now, "status": message_status},
+    )
+    index = message.approvals.count()
+    return ToolApproval.objects.create(
+        message=message, step=0, index=index, tool="pay", created_at=now, **fields
+    )
+
+
+def test_what_waits_in_any_conversation_is_told_with_the_newest_last() -> None:
+    soon, past = timezone.now() + timedelta(hours=1), timezone.now() - timedelta(seconds=1)
+    user = User.objects.create_user("ann", pk=17)
+    anns, nobodys, ended = open_for(user), open_for(None), open_for(None)
+    first = ask_in(anns, expires_at=soon)
+    second = ask_in(nobodys)
+    third = ask_in(anns)
+    for status in ("approved", "denied", "expired", "claimed", "done", "interrupted"):
+        ask_in(anns, status=status)
+    ask_in(nobodys, expires_at=past)
+    ask_in(ended, "failed")
+    assert list(ToolApproval.objects.waiting()) == [first, second, third]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_waits_for_a_participant_is_found(model: Any) -> None:
+    one, two = make(model, 0), make(model, 1)
+    mine, theirs, nobodys = (ask_in(open_for(owner)) for owner in (one, two, None))
+    assert list(ToolApproval.objects.waiting().for_participant(one)) == [mine]
+    assert list(ToolApproval.objects.for_participant(Participant.of(two)).waiting()) == [theirs]
+    assert list(ToolApproval.objects.for_participant(None)) == [nobodys]
+    with pytest.raises(InvalidParticipant):
+        ToolApproval.objects.for_participant("ann")

@@ -273,21 +273,19 @@ class Migration(migrations.Migration):
                 ("call_id", agent_memory.fields.ExactCharField(max_length=255)),
                 ("tool", agent_memory.fields.ExactCharField(max_length=255, verbose_name="tool")),
                 (
-                    "arguments_asked",
-                    agent_memory.fields.ExactTextField(verbose_name="arguments asked"),
+                    "reason",
+                    agent_memory.fields.ExactTextField(
+                        blank=True, default="", verbose_name="reason"
+                    ),
                 ),
+                ("asked", agent_memory.fields.ExactTextField(default="{}")),
                 (
                     "arguments_used",
                     agent_memory.fields.ExactTextField(
                         blank=True, default="", verbose_name="arguments used"
                     ),
                 ),
-                (
-                    "reason",
-                    agent_memory.fields.ExactTextField(
-                        blank=True, default="", verbose_name="reason"
-                    ),
-                ),
+                ("denial", agent_memory.fields.ExactTextField(blank=True, default="")),
                 (
                     "agent",
                     agent_memory.fields.ExactCharField(

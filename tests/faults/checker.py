@@ -13,7 +13,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agent_memory.models import Conversation, ConversationMessage, TurnJournal
+from agent_memory.models import (
+    Conversation,
+    ConversationMessage,
+    ToolApproval,
+    TurnJournal,
+)
 
 TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 
@@ -70,7 +75,7 @@ def faults_of_tables() -> list[str]:
         found += [f"conversation {conversation.id}: {fault}" for fault in faults]
     found += [f"conversation {name} has messages and no row" for name in rows]
     turns = Counter(row.turn_id for row in ConversationMessage.objects.filter(position__gte=0))
-    found += [f"turn {turn} has {count} rows" for turn, count in turns.items() if count != 2]
+    found += [f"turn {turn} has {count} rows" for turn, count in turns.items() if count > 2]
     return found
 
 
@@ -89,10 +94,13 @@ def _of_conversation(conversation: Conversation, rows: list[ConversationMessage]
     if len(turns) % 2 or [row.role for row in turns] != ["user", "assistant"] * (len(turns) // 2):
         yield "user and assistant do not take turns"
     for said, answered in zip(turns[::2], turns[1::2], strict=False):
-        if not said.turn_id or said.turn_id != answered.turn_id:
+        # The answer of a turn that was paused is of whoever resumed it last.
+        resumed = answered.approvals.exists() and answered.turn_id
+        if not said.turn_id or (said.turn_id != answered.turn_id and not resumed):
             yield f"positions {said.position} and {answered.position} are of two turns"
     if (conversation.next_position, conversation.turn_count) != (len(turns), len(turns) // 2):
         yield f"its counters say {conversation.turn_count} turns of {len(turns) // 2}"
+    yield from _of_pause(conversation, turns[1::2])
     for name in TOKENS:
         total = sum(getattr(row, name) for row in rows)
         if getattr(conversation, name) != total:
@@ -101,6 +109,19 @@ def _of_conversation(conversation: Conversation, rows: list[ConversationMessage]
         yield "its last activity is not that of its last turn"
     keys = Counter(row.idempotency_key for row in rows if row.idempotency_key is not None)
     yield from (f"key {key!r} stands {count} times" for key, count in keys.items() if count > 1)
+
+
+def _of_pause(conversation: Conversation, answers: list[ConversationMessage]) -> Iterator[str]:
+    paused = [row.position - 1 for row in answers if row.status == "paused"]
+    last = [] if conversation.paused_position is None else [conversation.next_position - 2]
+    if paused != last or paused not in ([], [conversation.paused_position]):
+        yield f"it is paused at {conversation.paused_position}, and its turns at {paused}"
+    waiting = ToolApproval.objects.filter(status="pending", message__in=answers)
+    if conversation.undecided_count != waiting.filter(message__status="paused").count():
+        yield f"it counts {conversation.undecided_count} undecided calls"
+    for approval in ToolApproval.objects.filter(message__in=answers):
+        if (approval.status in ("claimed", "done", "interrupted")) != bool(approval.claim):
+            yield f"approval {approval} has the claim {approval.claim!r}"
 
 
 def faults_of_turns(

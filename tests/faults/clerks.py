@@ -98,10 +98,16 @@ class Ledger:
         return [tuple(json.loads(line)) for line in self.path.read_text().splitlines()]
 
 
-def note_in(ledger: Ledger, at: Callable[[str], None] = lambda name: None) -> Any:
-    """Return the tool of a clerk; ``at`` is called before, between and after its two notes."""
+def note_in(
+    ledger: Ledger, at: Callable[[str], None] = lambda name: None, *, gated: bool = False
+) -> Any:
+    """
+    Return the tool of a clerk; ``at`` is called before, between and after its two notes.
 
-    @tool
+    ``gated``: a person must allow each call.
+    """
+
+    @tool(needs_approval=gated)
     def note(prompt: str, call: str) -> str:
         at("tool started")
         ledger.note("begun", prompt, call)

@@ -18,6 +18,7 @@ from tests.faults.boundaries import boundaries
 from tests.faults.clerks import Clerk, Ledger, asking, note_in
 from tests.faults.operations import ADA
 from tests.faults.points import Points, StagedProvider, StagedStore
+from tests.faults.resumers import decide_many, resume_many, resume_one
 from tests.faults.talking import Talk
 from tests.fixtures import ask_for_a_stream, ask_plainly
 
@@ -78,4 +79,7 @@ def talk(order: dict[str, Any], report: Report) -> None:
 ORDERS: dict[str, Callable[[dict[str, Any], Report], None]] = {
     "one turn": take_one_turn,
     "talk": talk,
+    "resume one": lambda order, report: resume_one(order, report.tell),
+    "resume many": lambda order, report: resume_many(order, report.tell),
+    "decide many": lambda order, report: decide_many(order, report.tell),
 }

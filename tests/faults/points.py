@@ -58,6 +58,10 @@ class StagedStore(DatabaseConversationStore):
         with self.points.during("journal"):
             return super().journal(*args, **options)
 
+    def settle(self, *args: Any, **options: Any) -> Any:
+        with self.points.during("settle"):
+            return super().settle(*args, **options)
+
     def append(self, *args: Any, **options: Any) -> Any:
         with self.points.during("append"):
             return super().append(*args, **options)

@@ -24,9 +24,10 @@ from tests.faults.operations import (
     journal_a_step,
     load,
 )
+from tests.faults.pauses import PAUSE_OPERATIONS
 
 every_operation = pytest.mark.parametrize(
-    "operation", OPERATIONS, ids=lambda operation: operation.__name__
+    "operation", [*OPERATIONS, *PAUSE_OPERATIONS], ids=lambda operation: operation.__name__
 )
 
 

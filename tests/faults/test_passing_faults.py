@@ -183,6 +183,14 @@ def test_a_server_that_is_not_there_may_come_back(server: None) -> None:
 # What lasts.
 
 
+@pytest.mark.parametrize("wrong", ["NAME", "USER"])
+def test_a_server_that_lets_nobody_in_lasts(server: None, wrong: str) -> None:
+    settings = {**connections.settings["default"], wrong: "nobody_s", "OPTIONS": {}}
+    refused = load_backend(settings["ENGINE"]).DatabaseWrapper(settings, "refused")
+    error = fault(refused.ensure_connection)
+    assert not is_passing(error), error
+
+
 def test_a_fault_of_ours_or_of_the_data_lasts(rows: None) -> None:
     long = "x" * 256
 

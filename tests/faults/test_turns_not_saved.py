@@ -13,7 +13,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from agent_memory import Agent, RemembersConversations, tool
 from agent_memory.exceptions import (
-    ConversationConflict,
     ProviderUnavailable,
     TransactionOpen,
     TurnNotSaved,
@@ -190,16 +189,27 @@ def test_what_tools_did_in_a_turn_that_was_not_stored_is_told_to_the_model(
     breakage: Breakage, script: ScriptedProvider, in_two_ways: Ask
 ) -> None:
     conversation_id = opened()
-    error = unsaved(breakage, in_two_ways, conversation_id)
+    unsaved(breakage, in_two_ways, conversation_id)
     if connection.vendor == "sqlite":
         lapse()  # in a locked file the reservation could not be given back either
     in_two_ways(Coach().continue_conversation(conversation_id, ADA), "c")
     *_, result, prompt = script.requests[-1].messages
     noted = isinstance(breakage, NoTable) or connection.vendor != "sqlite"
     assert (result.text, prompt.text) == ("done" if noted else INTERRUPTED, "c")
-    with pytest.raises(ConversationConflict) as caught:
-        store.append(error.conversation, error.turn)
-    assert caught.value.turn == error.turn
+    assert faults_of_tables() == []
+
+
+def test_a_turn_that_is_stored_later_takes_the_place_of_what_was_recorded_of_it(
+    breakage: Breakage, script: ScriptedProvider, in_two_ways: Ask
+) -> None:
+    conversation_id = opened()
+    error = unsaved(breakage, in_two_ways, conversation_id)
+    lapse()
+    in_two_ways(Coach().continue_conversation(conversation_id, ADA), "c")
+    assert "precious" not in texts(conversation_id)
+    stored = store.append(error.conversation, error.turn)
+    assert texts(conversation_id) == [*SAVED, "c", "next"]
+    assert store.append(error.conversation, error.turn) == stored
     assert faults_of_tables() == []
 
 

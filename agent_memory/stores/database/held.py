@@ -9,8 +9,9 @@ from typing import Literal
 
 from agent_memory.models import Conversation
 from agent_memory.participants import Participant
-from agent_memory.stores.database import journal, queries, rows
+from agent_memory.stores.database import burying, queries, rows
 from agent_memory.stores.database.retrying import retried
+from agent_memory.stores.database.terms import DatabaseMilliseconds
 from agent_memory.stores.database.transactions import durable
 
 State = Literal["running", "expired", "interrupted", "unopened"]
@@ -50,7 +51,7 @@ def reservations(using: str, conversation_id: str | None = None) -> Iterator[Hel
         "reserved_until",
         "journalled",
         "opened_at",
-        queries.DatabaseMilliseconds(),
+        DatabaseMilliseconds(),
     ):
         name, token, type_id, key, agent, since, until, journalled, opened_at, now = row
         state: State = "expired"
@@ -73,7 +74,7 @@ def reservations(using: str, conversation_id: str | None = None) -> Iterator[Hel
 
 def end(using: str, held: HeldReservation, *, although_running: bool) -> bool:
     """
-    End a reservation that was seen; what its tools did becomes a failed turn.
+    End a reservation that was seen; what its tools did is recorded as if it had died.
 
     Tells whether it was still there: held by the same turn, and, unless
     ``although_running``, past its time. A worker that is alive after all gets
@@ -86,12 +87,14 @@ def end(using: str, held: HeldReservation, *, although_running: bool) -> bool:
                 id=held.conversation_id, reservation=held.token
             )
             if not although_running:
-                seen = seen.filter(reserved_until__lte=queries.DatabaseMilliseconds())
+                seen = seen.filter(reserved_until__lte=DatabaseMilliseconds())
             if not seen.update(reserved_until=1):
                 return False
-            journalled, opened_at = seen.values_list("journalled", "opened_at").get()
+            journalled, opened_at, paused = seen.values_list(
+                "journalled", "opened_at", "paused_position"
+            ).get()
             if journalled:
-                journal.bury(using, held.conversation_id, held.token)
+                burying.bury(using, held.conversation_id, held.token, paused=paused is not None)
             else:
                 statement = queries.release if opened_at else queries.drop_placeholder
                 statement.run(using, id=held.conversation_id, reservation=held.token)

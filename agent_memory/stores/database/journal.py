@@ -3,27 +3,26 @@ The journal: what a running turn has done, kept apart from what was said.
 
 Only turns that call tools write it. Each entry is guarded by the turn's token;
 the append removes them. What is left of a dead worker's turn becomes a failed
-turn when the conversation is next reserved or released.
+turn when the conversation is next reserved or released, or is folded into the
+paused turn that it had resumed, of which a call is claimed here before it runs.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from agent_memory.journals import JournalEntry, interrupted_turn
-from agent_memory.messages import Message, Step, ToolResult, Turn
+from agent_memory.messages import Message, Step, ToolCall, ToolResult
+from agent_memory.models import ToolApproval
 from agent_memory.participants import Participant
-from agent_memory.records import (
-    Heading,
-    Once,
-    Reservation,
-)
+from agent_memory.records import Answered, Heading, Once, Reservation
 from agent_memory.stores import codec
 from agent_memory.stores.database import queries, rows
 from agent_memory.stores.database.retrying import retried
@@ -35,7 +34,8 @@ def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: fl
     """
     Write an entry and hold the reservation for so many seconds; False: it was lost.
 
-    The first entry of a conversation yet to be inserts its hidden row.
+    The first entry of a conversation yet to be inserts its hidden row. A call
+    of a paused turn is claimed; False: it may not run, or was claimed before.
     """
     values = {
         "id": reservation.conversation_id,
@@ -43,14 +43,7 @@ def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: fl
         "reserved_key": reservation.once.key if reservation.once else "",
         "milliseconds": round(seconds * 1000),
     }
-    row = {
-        "conversation_id": reservation.conversation_id,
-        "turn_id": reservation.turn_id,
-        "step": entry.step,
-        "index": entry.index,
-        "entry": codec.encode(_entry_data(entry, reservation)),
-        "created_at": rows.local(datetime.now(UTC)),
-    }
+    note = _claim if isinstance(entry.value, ToolCall) else _note
     tries = count()
 
     def work() -> bool:
@@ -62,9 +55,10 @@ def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: fl
                 insert_placeholder(using, entry.heading, values, journalled=True)
             elif not reservation.new and not _mark(using, values):
                 return False
-            if not (again and _is_written(using, row)):
-                queries.journal_entry.run(using, row)
-        return True
+            noted = note(using, reservation, entry, again=again)
+            if not noted:
+                transaction.set_rollback(True, using=using)
+        return noted
 
     try:
         written = retried(using, work)
@@ -83,25 +77,71 @@ def _mark(using: str, values: dict[str, Any]) -> bool:
     return marked is not None
 
 
-def _is_written(using: str, row: dict[str, Any]) -> bool:
-    found = queries.journal.rows(using, id=row["conversation_id"], turn_id=row["turn_id"])
-    return any((step, index) == (row["step"], row["index"]) for step, index, _ in found)
+def _note(using: str, reservation: Reservation, entry: JournalEntry, *, again: bool) -> bool:
+    """Write the row of an entry, unless an earlier try has; a call that has a result is done."""
+    held = reservation.conversation_id, reservation.turn_id
+    written = queries.journal.rows(using, id=held[0], turn_id=held[1]) if again else ()
+    if (entry.step, entry.index) in (row[:2] for row in written):
+        return True
+    row = {
+        "conversation_id": reservation.conversation_id,
+        "turn_id": reservation.turn_id,
+        "step": entry.step,
+        "index": entry.index,
+        "entry": codec.encode(_entry_data(entry, reservation)),
+        "created_at": rows.local(datetime.now(UTC)),
+    }
+    queries.journal_entry.run(using, row)
+    if reservation.paused is not None and isinstance(entry.value, ToolResult):
+        _approval(using, reservation, entry).filter(claim=reservation.turn_id).update(status="done")
+    return True
 
 
-def bury(using: str, conversation_id: str, token: str) -> None:
+def _claim(using: str, reservation: Reservation, entry: JournalEntry, *, again: bool) -> bool:
+    """Claim an approved call; tell whether it may run, also when an earlier try has claimed it."""
+    approval, token = _approval(using, reservation, entry), reservation.turn_id
+    if approval.filter(status="approved").update(status="claimed", claim=token):
+        return True
+    return again and approval.filter(status="claimed", claim=token).exists()
+
+
+def _approval(
+    using: str, reservation: Reservation, entry: JournalEntry
+) -> QuerySet[ToolApproval, ToolApproval]:
+    assert reservation.paused is not None
+    return ToolApproval.objects.using(using).filter(
+        message=reservation.paused.stored.assistant_message_id,
+        step=entry.step,
+        index=entry.index,
+    )
+
+
+def record(using: str, conversation_id: str, token: str, *, hidden: bool) -> Answered:
     """
-    Make a failed turn of what a dead worker journalled, in one transaction.
+    Make a failed turn of what a dead worker journalled, in a transaction that has its place.
 
-    A call without a result may have run. Nothing happens when somebody else
-    was faster, or the worker was alive after all. Whoever calls it tries again.
+    A call without a result may have run. ``hidden``: it opens the conversation.
     """
-    with transaction.atomic(using):  # a direct append may have one open
-        taken = queries.bury.run(using, id=conversation_id, reservation=token, milliseconds=60_000)
-        if taken is None:
-            return
-        entries = queries.journal.rows(using, id=conversation_id, turn_id=token)
-        heading, turn, reservation = _read(conversation_id, token, entries)
-        write_turn(using, heading, turn, reservation)
+    found = queries.journal.rows(using, id=conversation_id, turn_id=token)
+    heading, turn = interrupted_turn(_entries(conversation_id, found))
+    told = next(json.loads(text) for _, index, text in reversed(found) if index == -1)
+    reservation = Reservation(
+        conversation_id,
+        token,
+        placeholder=hidden,
+        once=Once(*told["once"]) if told["once"] else None,
+        begun_at=datetime.fromisoformat(told["begun"]),
+        journalled=True,
+    )
+    stored = write_turn(using, heading, turn, reservation)
+    assert stored is not None
+    return Answered(turn, stored)
+
+
+def entries(using: str, conversation_id: str, token: str) -> list[JournalEntry]:
+    """Return what a turn has noted."""
+    found = queries.journal.rows(using, id=conversation_id, turn_id=token)
+    return list(_entries(conversation_id, found))
 
 
 def _entry_data(entry: JournalEntry, reservation: Reservation) -> dict[str, Any]:
@@ -123,16 +163,11 @@ def _entry_data(entry: JournalEntry, reservation: Reservation) -> dict[str, Any]
     }
 
 
-def _read(
-    conversation_id: str, token: str, found: Sequence[rows.Row]
-) -> tuple[Heading, Turn, Reservation]:
-    """Return the turn that rows tell of, with its heading and its reservation."""
-    entries, told = [], {}
+def _entries(conversation_id: str, found: Sequence[rows.Row]) -> Iterator[JournalEntry]:
     for step, index, text in found:
         data = json.loads(text)
         codec.check_format(data["format"])
         if index == -1:
-            told = data
             heading = Heading(
                 conversation_id,
                 Participant(*data["participant"]) if data["participant"] else None,
@@ -140,16 +175,7 @@ def _read(
                 *data["title"],
             )
             user = Message.model_validate({"content": data["user"]}, extra="ignore")
-            entries.append(JournalEntry(step, index, codec.step_value(data["step"]), heading, user))
+            yield JournalEntry(step, index, codec.step_value(data["step"]), heading, user)
         else:
             result = ToolResult.model_validate(data["result"], extra="ignore")
-            entries.append(JournalEntry(step, index, result))
-    heading, turn = interrupted_turn(entries)
-    reservation = Reservation(
-        conversation_id,
-        token,
-        once=Once(*told["once"]) if told["once"] else None,
-        begun_at=datetime.fromisoformat(told["begun"]),
-        journalled=True,
-    )
-    return heading, turn, reservation
+            yield JournalEntry(step, index, result)

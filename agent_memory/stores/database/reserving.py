@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from django.db import IntegrityError, transaction
 
 from agent_memory import conf
+from agent_memory.approvals import pending
 from agent_memory.exceptions import (
-    ApprovalsPending,
     ConversationBusy,
     ConversationConflict,
     ConversationDoesNotExist,
     TurnFailed,
 )
-from agent_memory.records import Answered, Heading, Once, Reservation, StoredTurn
-from agent_memory.stores.database import journal, queries, rows
+from agent_memory.records import Answered, Heading, Once, Reservation, StoredTurn, new_id
+from agent_memory.stores import pauses
+from agent_memory.stores.database import (
+    approvals,
+    burying,
+    pausing,
+    queries,
+    readings,
+    rows,
+    settling,
+)
 from agent_memory.stores.database.turns import insert_placeholder
 
 ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Wanted:
-    """A reservation that is asked for; ``turn_id`` will be its token."""
+    """
+    A reservation that is asked for; ``turn_id`` will be its token.
+
+    ``resume``: to go on with the paused turn. ``buried`` is what was put away on the way to it.
+    """
 
     using: str
     heading: Heading
@@ -33,6 +46,8 @@ class Wanted:
     must_own: bool = False
     create: bool = False
     once: Once | None = None
+    resume: bool = False
+    buried: Answered | None = None
 
     @property
     def owner(self) -> queries.Owner:
@@ -51,7 +66,9 @@ class Wanted:
         }
 
     def reservation(self, **facts: Any) -> Reservation:
-        return Reservation(self.heading.id, self.turn_id, once=self.once, **facts)
+        return Reservation(
+            self.heading.id, self.turn_id, once=self.once, buried=self.buried, **facts
+        )
 
 
 def reserve(wanted: Wanted, *, again: bool = False) -> Reservation:
@@ -63,12 +80,12 @@ def reserve(wanted: Wanted, *, again: bool = False) -> Reservation:
     does.
     """
     for _ in range(ATTEMPTS):
-        reservation = _update(wanted)
+        reservation = _attempt(wanted)
         if reservation is None:
             found = queries.obstacle.rows(wanted.using, id=wanted.heading.id)
             if found:
                 reservation = _clear_the_way(wanted, Obstacle(*found[0]))
-            elif not wanted.create:
+            elif wanted.resume or not wanted.create:
                 raise ConversationDoesNotExist(wanted.heading.id)
             else:
                 reservation = _insert_placeholder(wanted)
@@ -83,9 +100,11 @@ def reserve(wanted: Wanted, *, again: bool = False) -> Reservation:
 def take(wanted: Wanted) -> Reservation:
     """Take it inside the transaction of a direct append, which creates what is not there."""
     for _ in range(ATTEMPTS):
-        reservation = _update(wanted)
+        reservation = _attempt(wanted)
         if reservation is None:
             found = queries.obstacle.rows(wanted.using, id=wanted.heading.id)
+            if not found and wanted.resume:
+                raise ConversationDoesNotExist(wanted.heading.id)
             if not found:
                 return wanted.reservation(new=True)
             reservation = _clear_the_way(wanted, Obstacle(*found[0]))
@@ -110,7 +129,8 @@ def drop_dead_placeholder(using: str, conversation_id: str) -> bool:
 def fill(reservation: Reservation, row: rows.Row, using: str) -> Reservation:
     """Tell a reservation what ``RESERVED`` columns say; an empty row says nothing yet."""
     if row:
-        reservation.next_position, type_id, key, reservation.title_source, opened_at = row
+        following, paused, type_id, key, reservation.title_source, opened_at = row
+        reservation.next_position = following if paused is None else paused
         reservation.participant = rows.participant_value(type_id, key, using)
         reservation.placeholder = opened_at is None
     return reservation
@@ -140,9 +160,25 @@ class Obstacle(NamedTuple):
 
 
 def _update(wanted: Wanted) -> Reservation | None:
-    statement = queries.reserve(wanted.owner, keyed=wanted.once is not None)
+    statement = queries.reserve(wanted.owner, wanted.once is not None, wanted.resume)
     row = statement.run(wanted.using, **wanted.values)
     return None if row is None else fill(wanted.reservation(), row, wanted.using)
+
+
+def _attempt(wanted: Wanted) -> Reservation | None:
+    """Reserve, and read the turn that is to be gone on with."""
+    if not wanted.resume:
+        return _update(wanted)
+    using, conversation_id = wanted.using, wanted.heading.id
+    with transaction.atomic(using):
+        reservation = _update(wanted)
+        if reservation is None:
+            return None
+        if reservation.next_position is None:
+            (row,) = queries.reserved.rows(using, id=conversation_id)
+            fill(reservation, row, using)
+        reservation.paused = pausing.read_in_time(using, conversation_id)
+    return reservation
 
 
 def _clear_the_way(wanted: Wanted, obstacle: Obstacle) -> Reservation | None:
@@ -159,11 +195,16 @@ def _clear_the_way(wanted: Wanted, obstacle: Obstacle) -> Reservation | None:
     hidden = obstacle.opened_at is None and not obstacle.journalled and not wanted.create
     if hidden or (wanted.must_own and not obstacle.belongs_to(wanted.values)):
         raise ConversationDoesNotExist(conversation_id)
-    answered = _answered(wanted)
-    if answered is not None:
-        return answered
-    if obstacle.paused_position is not None:
-        raise ApprovalsPending("The conversation waits for approvals.")
+    paused = obstacle.paused_position is not None
+    if wanted.resume and not paused:
+        raise pauses.not_resumable(conversation_id)
+    if not wanted.resume:
+        answered = _answered(wanted)
+        if answered is not None:
+            return answered
+        if paused:
+            _end_the_pause(wanted, obstacle)
+            return None
     if obstacle.until > obstacle.now:
         raise ConversationBusy(
             conversation_id,
@@ -172,8 +213,38 @@ def _clear_the_way(wanted: Wanted, obstacle: Obstacle) -> Reservation | None:
             same_message=wanted.once is not None and wanted.once.key == obstacle.key,
         )
     if obstacle.journalled:
-        journal.bury(wanted.using, conversation_id, obstacle.token)
+        wanted.buried = burying.bury(
+            wanted.using,
+            conversation_id,
+            obstacle.token,
+            paused=paused,
+            hidden=obstacle.opened_at is None,
+        )
     return None
+
+
+def _end_the_pause(wanted: Wanted, obstacle: Obstacle) -> None:
+    """
+    End a paused turn as denied of which all has expired, before another one begins.
+
+    Raises ``ApprovalsPending`` where somebody must come back to it.
+    """
+    using, conversation_id = wanted.using, wanted.heading.id
+    now = datetime.now(UTC)
+    found = approvals.of_pause(using, conversation_id)
+    free = obstacle.until <= obstacle.now and not obstacle.journalled
+    if not free or not pauses.is_wholly_expired(pauses.expired(found, now)):
+        raise pauses.blocked(conversation_id, found, now)
+    with transaction.atomic(using):
+        taken = _attempt(replace(wanted, turn_id=new_id(), once=None, resume=True))
+        if taken is None or taken.paused is None:
+            return
+        turn, found = taken.paused.turn, taken.paused.approvals
+        if pauses.is_wholly_expired(found):
+            refused = pauses.refused(turn, found)
+            settling.write(using, wanted.heading, refused, taken.paused, taken.turn_id)
+        else:  # decided in between
+            transaction.set_rollback(True, using=using)
 
 
 def _answered(wanted: Wanted) -> Reservation | None:
@@ -181,7 +252,7 @@ def _answered(wanted: Wanted) -> Reservation | None:
     if wanted.once is None:
         return None
     conversation_id, using = wanted.heading.id, wanted.using
-    found = queries.keyed_position.rows(using, id=conversation_id, idempotency_key=wanted.once.key)
+    found = readings.keyed_position.rows(using, id=conversation_id, idempotency_key=wanted.once.key)
     if not found:
         return None
     ((position, fingerprint),) = found
@@ -190,7 +261,7 @@ def _answered(wanted: Wanted) -> Reservation | None:
             conversation_id,
             message="This idempotency key stands for another message: give each its own.",
         )
-    rows_of_turn = queries.turn_at.rows(using, id=conversation_id, position=position)
+    rows_of_turn = readings.turn_at.rows(using, id=conversation_id, position=position)
     if len(rows_of_turn) != 2:  # cleared in between
         return None
     said, answered = rows_of_turn
@@ -198,7 +269,8 @@ def _answered(wanted: Wanted) -> Reservation | None:
     if turn.status == "failed":
         raise TurnFailed(turn)
     stored = StoredTurn(conversation_id, said[1], str(said[0]), str(answered[0]))
-    return wanted.reservation(answered=Answered(turn, stored))
+    asked = approvals.of_pause(using, conversation_id) if turn.status == "paused" else ()
+    return wanted.reservation(answered=Answered(turn, stored, pending(asked)))
 
 
 def _insert_placeholder(wanted: Wanted) -> Reservation | None:

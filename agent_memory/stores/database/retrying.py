@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -30,6 +31,11 @@ SQLSTATES = {
     "57P03",
     "57P05",
 }
+REFUSED = re.compile(
+    "FATAL: .*(authentication failed|does not exist|no password|pg_hba.conf|not permitted)"
+)
+"""What PostgreSQL says to who may never connect: there it gives no SQLSTATE, at least in English."""
+
 MYSQL_CODES = {0, 1020, 1040, 1047, 1053, 1205, 1213, 1927, 2002, 2003, 2006, 2013, 2055, 4031}
 """Lost or refused connections, lock time-outs, deadlocks, and what Galera fails to certify."""
 
@@ -44,8 +50,9 @@ def is_passing(error: Exception) -> bool:
     if type(cause).__module__.startswith("MySQLdb"):
         return bool(cause.args) and cause.args[0] in MYSQL_CODES
     sqlstate = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
-    if sqlstate is None:  # the server said nothing: the connection is gone
-        return type(cause).__name__ in ("OperationalError", "InterfaceError")
+    if sqlstate is None:  # the connection is gone, or was never made
+        lost = type(cause).__name__ in ("OperationalError", "InterfaceError")
+        return lost and not REFUSED.search(str(cause))
     return sqlstate in SQLSTATES or sqlstate.startswith("08")
 
 

@@ -13,7 +13,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
 from agent_memory.exceptions import InvalidParticipant
-from agent_memory.messages import Message, Turn, TurnError, Usage
+from agent_memory.messages import Message, Replay, Step, Turn, TurnError, Usage
 from agent_memory.participants import Participant
 from agent_memory.records import (
     Heading,
@@ -23,7 +23,8 @@ from agent_memory.records import (
     readable,
 )
 from agent_memory.stores import codec
-from agent_memory.stores.database.queries import TOTALS
+from agent_memory.stores.database.terms import TOTALS
+from agent_memory.stores.pauses import without_replay
 
 MAX_INTEGER = 2**31 - 1
 
@@ -142,13 +143,18 @@ def turn_rows(
         user["idempotency_key"] = reservation.once.key
         user["fingerprint"] = reservation.once.fingerprint
     user |= participant_columns(heading.participant, using)
+    assistant = message_row(heading.id, 0, Message("assistant"), ended) | answer_columns(turn)
+    return user, assistant | {"turn_id": reservation.turn_id, "agent": heading.agent}
+
+
+def answer_columns(turn: Turn) -> dict[str, Any]:
+    """Return the columns of an assistant's row that a turn fills."""
     last = turn.steps[-1] if turn.steps else None
     error = turn.error
-    assistant = message_row(heading.id, 0, Message("assistant", turn.text), ended) | {
-        "turn_id": reservation.turn_id,
-        "agent": heading.agent,
-        "parts": "[]",
+    return {
+        "content": readable(turn.text),
         "steps": codec.encode_steps(turn.steps),
+        "replay": encode_replay(without_replay(turn).steps),
         "meta": codec.encode({"error": error.model_dump(exclude_defaults=True)} if error else {}),
         "status": turn.status,
         "model": readable(last.model)[:255] if last else "",
@@ -157,7 +163,24 @@ def turn_rows(
         "error_code": error_code(turn),
         **totals(turn.usage),
     }
-    return user, assistant
+
+
+def encode_replay(steps: Sequence[Step]) -> str:
+    """Return the replay blocks of steps, an entry each; nothing where none has any."""
+    if all(step.replay is None for step in steps):
+        return ""
+    return codec.encode([step.replay and step.replay.model_dump() for step in steps])
+
+
+def with_replay(turn: Turn, text: str) -> Turn:
+    """Return a turn with the replay blocks on its steps that ``encode_replay`` wrote."""
+    if not text:
+        return turn
+    steps = tuple(
+        step.model_copy(update={"replay": found and Replay.model_validate(found, extra="ignore")})
+        for step, found in zip(turn.steps, json.loads(text), strict=True)
+    )
+    return turn.model_copy(update={"steps": steps})
 
 
 def error_code(turn: Turn) -> str:

@@ -9,24 +9,19 @@ update; its append another, with two rows behind it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import IntegrityError, models, router, transaction
+from django.db import router
 
-from agent_memory.exceptions import (
-    ConversationConflict,
-    ConversationDoesNotExist,
-    InvalidParticipant,
-    TransactionOpen,
-)
+from agent_memory.approvals import Decisions, PendingApproval, pending
+from agent_memory.exceptions import InvalidParticipant, TransactionOpen
 from agent_memory.history import check_keep_last_turns, check_leading
 from agent_memory.journals import JournalEntry
 from agent_memory.messages import Message, Turn
-from agent_memory.models import Conversation, ConversationMessage
+from agent_memory.models import Conversation
 from agent_memory.records import (
     ConversationPage,
     Heading,
@@ -40,22 +35,29 @@ from agent_memory.records import (
     check_title,
     new_id,
 )
-from agent_memory.signals import conversation_cleared
+from agent_memory.signals import approval_decided, conversation_cleared
 from agent_memory.stores import cursors
 from agent_memory.stores.base import ConversationStore
 from agent_memory.stores.database import (
     appending,
+    approvals,
+    conversations,
+    deciding,
     held,
     journal,
     queries,
+    readings,
     releasing,
     reserving,
     rows,
+    settling,
 )
 from agent_memory.stores.database.held import HeldReservation
 from agent_memory.stores.database.packets import check_fits
 from agent_memory.stores.database.retrying import retried
+from agent_memory.stores.database.terms import RESERVED
 from agent_memory.stores.database.transactions import connected, give_back, in_transaction
+from agent_memory.stores.pauses import check_note
 
 R = TypeVar("R")
 
@@ -95,9 +97,12 @@ class DatabaseConversationStore(ConversationStore):
         if message is not None:
             check_fits(using, message)
         if conversation_id is None:
+            if resume:
+                raise ValueError("A paused turn is resumed by the id of its conversation.")
             return Reservation(new_id(), new_id(), new=True, once=once)
         heading = Heading(conversation_id, owner, agent)
-        wanted = reserving.Wanted(using, heading, new_id(), must_own, create, once)
+        once = None if resume else once
+        wanted = reserving.Wanted(using, heading, new_id(), must_own, create, once, resume)
         tries = count()
         return retried(using, lambda: reserving.reserve(wanted, again=bool(next(tries))))
 
@@ -115,19 +120,20 @@ class DatabaseConversationStore(ConversationStore):
             return ()
         using = self.writing
         if reservation is not None and reservation.next_position is not None:
-            first = max(0, reservation.next_position - wanted) if wanted else 0
-            read = partial(queries.window.rows, using, id=conversation_id, first=first)
+            end = reservation.next_position
+            first = max(0, end - wanted) if wanted else 0
+            read = partial(readings.window.rows, using, id=conversation_id, first=first, end=end)
             return rows.window_messages(retried(using, read))
         read = partial(
-            queries.counters_and_window.rows,
+            readings.counters_and_window.rows,
             using,
             id=conversation_id,
             rows=wanted or rows.MAX_INTEGER,
         )
         found = retried(using, read)
         if reservation is not None and found:
-            reserving.fill(reservation, found[0][: len(queries.RESERVED)], using)
-        window = (row[len(queries.RESERVED) :] for row in found)
+            reserving.fill(reservation, found[0][: len(RESERVED)], using)
+        window = (row[len(RESERVED) :] for row in found)
         return rows.window_messages(row for row in window if row[0] is not None)
 
     def renew(self, reservation: Reservation, seconds: float) -> bool:
@@ -150,18 +156,54 @@ class DatabaseConversationStore(ConversationStore):
         retried(using, lambda: releasing.release(using, reservation))
 
     def journal(self, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
-        """See ConversationStore.journal(); one transaction of two statements."""
+        """See ConversationStore.journal(); one transaction of two statements, three of a resume."""
         return journal.write(self.writing, reservation, entry, seconds)
 
     def append(
         self, conversation: Heading | str, turn: Turn, *, reservation: Reservation | None = None
     ) -> StoredTurn:
-        """See ConversationStore.append(); one transaction of two statements."""
+        """See ConversationStore.append(); one transaction of two statements, three to pause."""
         heading = Heading.of(conversation)
         using = self.writing
+        if reservation is None and heading.settles:
+            return appending.append_rest(using, heading, turn)
         if reservation is None:
             return appending.append_directly(using, heading, turn)
         return appending.append(using, heading, turn, reservation)
+
+    # A turn that waits for a person.
+
+    def pending_approvals_for(self, conversation_id: str) -> tuple[PendingApproval, ...]:
+        """See ConversationStore.pending_approvals_for(); one statement, where turns are written."""
+        check_conversation_id(conversation_id)
+        using = self.writing
+        return pending(retried(using, lambda: approvals.of_pause(using, conversation_id)))
+
+    def decide(
+        self,
+        conversation_id: str,
+        decisions: Decisions,
+        *,
+        decided_by: Any = None,
+        note: str = "",
+    ) -> tuple[PendingApproval, ...]:
+        """See ConversationStore.decide(); one transaction, which may be part of the caller's."""
+        return deciding.decide(
+            self.writing,
+            check_conversation_id(conversation_id),
+            decisions,
+            by=self.participant_of(decided_by),
+            note=check_note(note),
+            tell=lambda approval: approval_decided.send_robust(
+                type(self), conversation_id=conversation_id, approval=approval
+            ),
+        )
+
+    def settle(
+        self, conversation: Heading | str, turn: Turn | None, *, reservation: Reservation
+    ) -> StoredTurn | None:
+        """See ConversationStore.settle(); one transaction."""
+        return settling.settle(self.writing, Heading.of(conversation), turn, reservation)
 
     # The conversation itself.
 
@@ -175,7 +217,6 @@ class DatabaseConversationStore(ConversationStore):
         leading: Iterable[Message] = (),
     ) -> StoredConversation:
         """See ConversationStore.create()."""
-        using = self.writing
         messages = check_leading(leading)
         heading = Heading(
             new_id() if conversation_id is None else conversation_id,
@@ -184,63 +225,24 @@ class DatabaseConversationStore(ConversationStore):
             check_title(title),
             "person" if title else "",
         )
-        now = rows.local(datetime.now(UTC))
-        for _ in range(2):
-            try:
-                with transaction.atomic(using):
-                    row = rows.conversation_row(heading, using, moment=now, opened=True)
-                    queries.conversation.run(using, row)
-                    ConversationMessage.objects.using(using).bulk_create(
-                        ConversationMessage(**rows.message_row(heading.id, position, message, now))
-                        for position, message in enumerate(messages, start=-len(messages))
-                    )
-            except IntegrityError:
-                if not reserving.drop_dead_placeholder(using, heading.id):
-                    break
-            else:
-                return StoredConversation(
-                    heading.id,
-                    heading.participant,
-                    agent,
-                    title,
-                    heading.title_source,
-                    opened_at=rows.aware(now),
-                    last_activity=rows.aware(now),
-                    turns=0,
-                )
-        raise ConversationConflict(
-            heading.id, message=f"There is a conversation {heading.id!r} already."
-        )
+        return conversations.create(self.writing, heading, messages)
 
     def get(self, conversation_id: str) -> StoredConversation | None:
         """See ConversationStore.get(); one statement, where conversations are written."""
-        using = self.writing
-        found = self._opened(using).filter(id=check_conversation_id(conversation_id))
-        row = found.values_list(*rows.CONVERSATION).first()
-        return None if row is None else rows.stored_conversation(row, using)
+        return conversations.get(self.writing, check_conversation_id(conversation_id))
 
     def rename(self, conversation_id: str, title: str) -> None:
         """See ConversationStore.rename(); one statement."""
-        found = self._opened(self.writing).filter(id=check_conversation_id(conversation_id))
-        if not found.update(title=check_title(title), title_source="person"):
-            raise ConversationDoesNotExist(conversation_id)
+        check_conversation_id(conversation_id)
+        conversations.rename(self.writing, conversation_id, check_title(title))
 
     def clear(self, conversation_id: str) -> None:
         """See ConversationStore.clear(); one transaction, at any length."""
-        using = self.writing
         check_conversation_id(conversation_id)
-        with transaction.atomic(using):
-            if queries.lock.run(using, id=conversation_id) is None:
-                return
-            for delete in queries.everything:
-                delete.run(using, id=conversation_id)
-            transaction.on_commit(
-                partial(
-                    conversation_cleared.send_robust, type(self), conversation_id=conversation_id
-                ),
-                using=using,
-                robust=True,
-            )
+        tell = partial(
+            conversation_cleared.send_robust, type(self), conversation_id=conversation_id
+        )
+        conversations.clear(self.writing, conversation_id, tell)
 
     def list_conversations(
         self,
@@ -251,24 +253,13 @@ class DatabaseConversationStore(ConversationStore):
         cursor: str | None = None,
     ) -> ConversationPage:
         """See ConversationStore.list_conversations(); one statement."""
-        using = self.reading
         size = cursors.check_per_page(per_page)
         after = cursors.read_conversation_cursor(cursor)
         owner = rows.participant_columns(self.participant_of(participant), self.writing)
-        found = self._opened(using).filter(**owner)
+        found = conversations.opened(self.reading).filter(**owner)
         if agent is not None:
             found = found.filter(agent=agent)
-        if after is not None:
-            moment, conversation_id = rows.local(after[0]), after[1]
-            found = found.filter(
-                models.Q(last_activity__lt=moment)
-                | models.Q(last_activity=moment, id__lt=conversation_id)
-            )
-        found = found.order_by("-last_activity", "-id")[: size + 1]
-        conversations = [
-            rows.stored_conversation(row, using) for row in found.values_list(*rows.CONVERSATION)
-        ]
-        return Page.of(conversations, size, cursors.conversation_cursor)
+        return conversations.listed(found, size, after)
 
     def latest_conversation_id(self, participant: Any, agent: str) -> str | None:
         """See ConversationStore.latest_conversation_id(); one statement."""
@@ -277,7 +268,7 @@ class DatabaseConversationStore(ConversationStore):
         if owner is None:
             raise InvalidParticipant("The last conversation of nobody cannot be told.")
         columns = rows.participant_columns(owner, using)
-        found = retried(using, lambda: queries.latest.rows(using, agent=agent, **columns))
+        found = retried(using, lambda: readings.latest.rows(using, agent=agent, **columns))
         return found[0][0] if found else None
 
     def paginate_conversation_messages(
@@ -287,7 +278,7 @@ class DatabaseConversationStore(ConversationStore):
         using = self.reading
         size = cursors.check_per_page(per_page)
         position = cursors.read_message_cursor(cursor)
-        found = queries.page(size + 1).rows(
+        found = readings.page(size + 1).rows(
             using,
             id=check_conversation_id(conversation_id),
             position=rows.MAX_INTEGER if position is None else position,
@@ -313,9 +304,6 @@ class DatabaseConversationStore(ConversationStore):
         it still. Raises ``TransactionOpen`` inside a transaction of the caller's.
         """
         return held.end(self.writing, reservation, although_running=although_running)
-
-    def _opened(self, using: str) -> models.QuerySet[Conversation]:
-        return Conversation.objects.using(using).filter(opened_at__isnull=False)
 
     async def hop(self, work: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         """Run work on the thread of the caller's ORM, then give its connections back."""

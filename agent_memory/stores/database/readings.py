@@ -1,0 +1,114 @@
+"""The named statements that read turns: windows, pages, and what stands under a key or a token."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from django.db.models import F, FilteredRelation, Q, Value
+from django.db.models.functions import Coalesce, Greatest
+
+from agent_memory.models import Conversation, ConversationMessage
+from agent_memory.stores.database.statements import Param, Select
+from agent_memory.stores.database.terms import RESERVED, TOTALS, integer, of
+
+WINDOW = ("position", "role", "status", "format", "parts", "steps")
+
+
+def _window() -> Any:
+    rows = ConversationMessage.objects.filter(conversation=of(Conversation, "id"))
+    led = rows.filter(position__lt=0).values_list(*WINDOW)
+    turns = rows.filter(position__gte=Param("first", integer), position__lt=Param("end", integer))
+    return turns.values_list(*WINDOW).union(led, all=True)
+
+
+window = Select(_window)
+"""Two ranges of the unique index, in no order: an OR of them would read the whole conversation."""
+
+
+def _counters_and_window() -> Any:
+    end = Coalesce(F("paused_position"), F("next_position"))
+    first = Greatest(end - Param("rows", integer), Value(0))
+    found = Conversation.objects.filter(id=of(Conversation, "id"))
+    columns = (*RESERVED, *(f"win__{name}" for name in WINDOW))
+    turns = Q(messages__position__gte=first, messages__position__lt=end)
+    led = Q(messages__position__lt=0)
+    return (
+        found.annotate(win=FilteredRelation("messages", condition=turns))
+        .values_list(*columns)
+        .union(
+            found.annotate(win=FilteredRelation("messages", condition=led))
+            .filter(win__isnull=False)
+            .values_list(*columns),
+            all=True,
+        )
+    )
+
+
+counters_and_window = Select(_counters_and_window)
+"""``RESERVED`` and ``WINDOW`` at once; a conversation without turns has one row of nulls."""
+
+latest = Select(
+    lambda: (
+        ConversationMessage.objects.filter(
+            participant_type=Param("participant_type_id", integer),
+            participant_key=of(Conversation, "participant_key"),
+            agent=of(Conversation, "agent"),
+        )
+        .order_by("-id")
+        .values_list("conversation_id")[:1]
+    )
+)
+
+keyed_position = Select(
+    lambda: ConversationMessage.objects.filter(
+        conversation=of(Conversation, "id"),
+        idempotency_key=of(ConversationMessage, "idempotency_key"),
+    ).values_list("position", "fingerprint")
+)
+
+TURN = ("id", "turn_id", "status", "format", "parts", "steps", "meta")
+
+turn_at = Select(
+    lambda: (
+        ConversationMessage.objects.filter(
+            conversation=of(Conversation, "id"),
+            position__gte=of(ConversationMessage, "position"),
+            position__lte=of(ConversationMessage, "position") + 1,
+        )
+        .order_by("position")
+        .values_list(*TURN)
+    )
+)
+
+PAGE = (
+    "id",
+    "position",
+    "role",
+    "content",
+    "created_at",
+    "parts",
+    "steps",
+    "meta",
+    "status",
+    "format",
+    "agent",
+    "participant_type_id",
+    "participant_key",
+    *TOTALS,
+)
+
+
+@cache
+def page(rows: int) -> Select:
+    """So many messages below a position, newest first."""
+    return Select(
+        lambda: (
+            ConversationMessage.objects.filter(
+                conversation=of(Conversation, "id"),
+                position__lt=of(ConversationMessage, "position"),
+            )
+            .order_by("-position")
+            .values_list(*PAGE)[:rows]
+        )
+    )

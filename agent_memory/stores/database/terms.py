@@ -1,0 +1,61 @@
+"""What the named statements are made of: parameters, the database's clock, what a free row holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Func, Value
+
+from agent_memory.models import Conversation
+from agent_memory.stores.database.statements import Param
+
+TOTALS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+
+RESERVED = (
+    "next_position",
+    "paused_position",
+    "participant_type_id",
+    "participant_key",
+    "title_source",
+    "opened_at",
+)
+"""What a reservation tells of its conversation."""
+
+FREE: dict[str, Any] = {
+    "reservation": Value(""),
+    "reserved_since": Value(0),
+    "reserved_until": Value(0),
+    "reserved_key": Value(""),
+    "journalled": Value(False),
+}
+
+integer = models.BigIntegerField()
+
+
+class DatabaseMilliseconds(Func):
+    """Milliseconds since 1970 by the clock of the database node."""
+
+    arity = 0
+    output_field = models.BigIntegerField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return "CAST(ROUND((JULIANDAY('NOW') - 2440587.5) * 86400000) AS INTEGER)", []
+
+    def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return "(EXTRACT(EPOCH FROM CLOCK_TIMESTAMP()) * 1000)::bigint", []
+
+    def as_mysql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000", []
+
+
+def of(model: type[models.Model], name: str) -> Param:
+    """Return a parameter of the type of the field that it is named after."""
+    return Param(name, model._meta.get_field(name))  # type: ignore[arg-type]
+
+
+def mine() -> models.QuerySet[Conversation]:
+    """The conversation that a token holds."""
+    return Conversation.objects.filter(
+        id=of(Conversation, "id"), reservation=of(Conversation, "reservation")
+    )
