@@ -175,7 +175,7 @@ def test_every_method_of_a_store_is_listed() -> None:
 def test_every_method_of_a_store_has_the_signature_that_is_told() -> None:
     for row in rows("store"):
         told = row[0].strip("`")
-        if told != "append_ends_reservation":
+        if told not in ("append_ends_reservation", "can_pause"):
             assert told == signature(ConversationStore, told)
 
 
