@@ -103,6 +103,11 @@ class ApprovalRequested(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting(Event):
+    """Nothing new; the model is still at work."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finished(Event):
     """The last event: the turn is saved."""
 

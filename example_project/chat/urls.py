@@ -10,4 +10,6 @@ app_name = "chat"
 urlpatterns = [
     path("", views.chat, name="chat"),
     path("async/", views.achat, name="achat"),
+    path("stream/", views.stream_chat, name="stream_chat"),
+    path("stream/async/", views.astream_chat, name="astream_chat"),
 ]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_POST
 
-from agent_memory.exceptions import ConversationBusy, ProviderUnavailable
+from agent_memory.exceptions import AgentMemoryError
+from agent_memory.http_errors import error_response
 from agent_memory.responses import Response
+from agent_memory.sse import aevent_stream, event_stream
 from example_project.chat.agents import SupportCoach
 
 coach = SupportCoach()
@@ -20,11 +23,11 @@ coach = SupportCoach()
 def chat(request: HttpRequest) -> HttpResponse:
     """Answer the posted ``text`` as JSON."""
     if not (text := request.POST.get("text", "").strip()):
-        return JsonResponse({"error": "Post a text."}, status=400)
+        return nothing_asked()
     try:
         reply = coach.continue_last_conversation(request.user).prompt(text)
-    except (ConversationBusy, ProviderUnavailable) as error:
-        return try_again(error)
+    except AgentMemoryError as error:
+        return error_response(error)
     return answered(reply)
 
 
@@ -34,19 +37,39 @@ def chat(request: HttpRequest) -> HttpResponse:
 async def achat(request: HttpRequest) -> HttpResponse:
     """See chat()."""
     if not (text := request.POST.get("text", "").strip()):
-        return JsonResponse({"error": "Post a text."}, status=400)
+        return nothing_asked()
     user = await request.auser()
     try:
         reply = await coach.continue_last_conversation(user).aprompt(text)
-    except (ConversationBusy, ProviderUnavailable) as error:
-        return try_again(error)
+    except AgentMemoryError as error:
+        return error_response(error)
     return answered(reply)
+
+
+@login_required
+@require_POST
+@transaction.non_atomic_requests
+def stream_chat(request: HttpRequest) -> HttpResponseBase:
+    """Answer the posted ``text`` as server-sent events; under WSGI."""
+    if not (text := request.POST.get("text", "").strip()):
+        return nothing_asked()
+    return event_stream(request, coach.continue_last_conversation(request.user).stream(text))
+
+
+@login_required
+@require_POST
+@transaction.non_atomic_requests
+async def astream_chat(request: HttpRequest) -> HttpResponseBase:
+    """See stream_chat(); under ASGI."""
+    if not (text := request.POST.get("text", "").strip()):
+        return nothing_asked()
+    user = await request.auser()
+    return await aevent_stream(request, coach.continue_last_conversation(user).astream(text))
 
 
 def answered(reply: Response) -> JsonResponse:
     return JsonResponse({"text": reply.text, "conversation_id": reply.conversation_id})
 
 
-def try_again(error: ConversationBusy | ProviderUnavailable) -> JsonResponse:
-    status = 409 if isinstance(error, ConversationBusy) else 503
-    return JsonResponse({"error": str(error)}, status=status)
+def nothing_asked() -> JsonResponse:
+    return JsonResponse({"error": "Post a text."}, status=400)

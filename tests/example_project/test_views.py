@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import AsyncClient, Client
 
 from agent_memory import conversation_store
 from example_project.endpoints import stand_in
+from tests.sse_parsing import ServerSent, parse
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("example_project.urls")]
 
@@ -93,8 +95,31 @@ def test_a_model_that_cannot_be_reached_is_told_as_unavailable(url: str, setting
     assert logged_in("ada").post(url, {"text": "Remember: blue."}).status_code == 503
 
 
+def streamed(url: str, name: str, text: str) -> list[ServerSent]:
+    """Return the events that a streaming view answers with, under its own kind of server."""
+    if url == "/chat/stream/":
+        return parse(b"".join(logged_in(name).post(url, {"text": text})))
+
+    async def ask() -> list[ServerSent]:
+        client = AsyncClient()
+        await client.aforce_login(await User.objects.aget(username=name))
+        return parse(b"".join([part async for part in await client.post(url, {"text": text})]))
+
+    logged_in(name)
+    return async_to_sync(ask)()
+
+
+@pytest.mark.parametrize("url", ["/chat/stream/", "/chat/stream/async/"])
+def test_a_streamed_answer_goes_on_with_the_same_conversation(url: str) -> None:
+    first = logged_in("ada").post("/chat/", {"text": "Remember: blue."}).json()
+    started, *_, finished = streamed(url, "ada", "What did I say?")
+    assert (started.name, finished.name) == ("started", "finished")
+    assert finished.data["text"] == "Recalled: blue."
+    assert started.data == {"conversation_id": first["conversation_id"]}
+
+
 def test_the_views_run_outside_a_request_transaction() -> None:
     from example_project.chat import views
 
-    assert views.chat._non_atomic_requests == {"default"}
-    assert views.achat._non_atomic_requests == {"default"}
+    for view in (views.chat, views.achat, views.stream_chat, views.astream_chat):
+        assert view._non_atomic_requests == {"default"}

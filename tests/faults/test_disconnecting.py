@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import http.client
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
+import uvicorn
 from asgiref.sync import async_to_sync
-from asgiref.testing import ApplicationCommunicator
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.wsgi import WSGIHandler
-from django.http import HttpRequest, StreamingHttpResponse
-from django.test import RequestFactory
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.urls import path
 
 from agent_memory import Agent, RemembersConversations
 from agent_memory.messages import ToolCall
 from agent_memory.models import ConversationMessage
+from agent_memory.responses import TextDelta
+from agent_memory.sse import aevent_stream, event_stream
 from agent_memory.stores.database import DatabaseConversationStore
 from agent_memory.testing import ScriptedProvider, override_provider
 from tests.faults.checker import faults_of_tables
 from tests.faults.databases import PATIENCE
 from tests.faults.operations import ADA
+from tests.sse_visits import ASGIVisit, WSGIVisit
 
 store = DatabaseConversationStore()
 
@@ -39,34 +47,31 @@ def act() -> str:
 
 
 class Slow(ScriptedProvider):
-    """Calls a tool, and never comes to its answer in a task."""
+    """Calls a tool, and never comes to the end of its answer: silent in a task, else babbling."""
 
-    async def acomplete(self, request: Any) -> Any:
+    def stream(self, request: Any) -> Generator[Any, None, None]:
+        while request.steps:
+            yield TextDelta("Er. ")
+            time.sleep(0.001)
+        yield from super().stream(request)
+
+    async def astream(self, request: Any) -> AsyncGenerator[Any, None]:
         if request.steps:
             await asyncio.Event().wait()
-        return await super().acomplete(request)
+        async for item in super().astream(request):
+            yield item
 
 
 def coach() -> Coach:
     return Coach().continue_conversation("c", ADA)
 
 
-async def achat(request: HttpRequest) -> StreamingHttpResponse:
-    async def lines() -> AsyncIterator[str]:
-        async with coach().astream("b") as stream:
-            async for event in stream:
-                yield f"{type(event).__name__}\n"
-
-    return StreamingHttpResponse(lines())
+async def achat(request: HttpRequest) -> HttpResponseBase:
+    return await aevent_stream(request, coach().astream("b"))
 
 
-def chat(request: HttpRequest) -> StreamingHttpResponse:
-    def lines() -> Iterator[str]:
-        with coach().stream("b") as stream:
-            for event in stream:
-                yield f"{type(event).__name__}\n"
-
-    return StreamingHttpResponse(lines())
+def chat(request: HttpRequest) -> HttpResponseBase:
+    return event_stream(request, coach().stream("b"))
 
 
 urlpatterns = [path("achat/", achat), path("chat/", chat)]
@@ -92,37 +97,68 @@ def is_recorded() -> bool:
 
 
 def test_a_client_that_disconnects_ends_the_turn_of_an_async_view(opened: None) -> None:
-    async def visit() -> list[str]:
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": "GET",
-            "path": "/achat/",
-            "query_string": b"",
-            "headers": [(b"host", b"testserver")],
-        }
-        client = ApplicationCommunicator(ASGIHandler(), scope)
-        await client.send_input({"type": "http.request", "body": b""})
-        assert (await client.receive_output(PATIENCE))["status"] == 200
-        lines = []
-        while lines[-1:] != ["ToolFinished\n"]:
-            lines.append((await client.receive_output(PATIENCE))["body"].decode())
-        await client.send_input({"type": "http.disconnect"})
-        await client.wait(PATIENCE)
-        return lines
+    async def visit() -> None:
+        async with ASGIVisit() as client:
+            assert (await client.begin())[0] == 200
+            while not (await client.part() or b"").startswith(b"event: tool_result"):
+                pass
 
-    assert async_to_sync(visit)()[0] == "Started\n"
+    async_to_sync(visit)()
     assert is_recorded()
 
 
 def test_a_client_that_disconnects_ends_the_turn_of_a_sync_view(opened: None) -> None:
-    started: list[str] = []
-    environ = RequestFactory().get("/chat/").environ
-    response: Any = WSGIHandler()(environ, lambda status, headers: started.append(status))
-    lines = iter(response)
-    while next(lines) != b"ToolFinished\n":
+    client = WSGIVisit()
+    parts = iter(client)
+    while not next(parts).startswith(b"event: tool_result"):
         pass
-    response.close()  # what a server does when it cannot write any more
-    assert started == ["200 OK"]
+    client.response.close()  # what a server does when it cannot write any more
+    assert client.started[0] == 200
+    assert is_recorded()
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def wsgiref_server() -> Iterator[tuple[int, str]]:
+    """Serve one request; leave when the server is done with it."""
+    with make_server("127.0.0.1", 0, WSGIHandler(), handler_class=Quiet) as server:
+        thread = threading.Thread(target=server.handle_request, daemon=True)
+        thread.start()
+        yield server.server_port, "/chat/"
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+@contextmanager
+def uvicorn_server() -> Iterator[tuple[int, str]]:
+    """Serve; leave when the server is done with every request."""
+    config = uvicorn.Config(ASGIHandler(), port=0, lifespan="off", ws="none", log_config=None)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until = time.monotonic() + PATIENCE
+    while not server.started:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    yield server.servers[0].sockets[0].getsockname()[1], "/achat/"
+    server.should_exit = True
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("serve", [wsgiref_server, uvicorn_server])
+def test_a_browser_that_closes_its_connection_to_a_real_server_ends_the_turn(
+    opened: None, serve: Callable[[], AbstractContextManager[tuple[int, str]]]
+) -> None:
+    with serve() as (port, path):
+        browser = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        browser.request("GET", path)
+        with closing(browser), browser.getresponse() as response:
+            assert response.headers["Content-Type"].startswith("text/event-stream")
+            while not response.readline().startswith(b"event: tool_result"):
+                pass
     assert is_recorded()
