@@ -20,7 +20,11 @@ from asgiref.sync import async_to_sync, sync_to_async
 
 from agent_memory import conf
 from agent_memory.approvals import Decisions, PendingApproval
-from agent_memory.exceptions import ConversationBusy, ConversationDoesNotExist
+from agent_memory.exceptions import (
+    ConversationBusy,
+    ConversationDoesNotExist,
+    InvalidParticipant,
+)
 from agent_memory.journals import JournalEntry
 from agent_memory.messages import Message, Turn
 from agent_memory.participants import Participant
@@ -57,7 +61,9 @@ def twin(
 
 
 @dataclass(slots=True)
-class _Held:
+class Held:
+    """Who writes the next turn, as this process knows it; ``until`` is by the store's clock."""
+
     token: str
     since: datetime
     until: float
@@ -70,13 +76,16 @@ class ConversationStore:
     append_ends_reservation = False
     """Whether ``append`` under a reservation checks its token and releases it itself."""
 
+    clock = staticmethod(time.monotonic)
+    """Seconds by which reservations expire, if they are held by the base."""
+
     def __init__(self, **options: Any) -> None:
         if options:
             raise TypeError(
                 f"{type(self).__name__} takes no option {', '.join(map(repr, options))}."
             )
         self._lock = threading.RLock()
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, Held] = {}
 
     # The three methods of every store.
 
@@ -167,7 +176,7 @@ class ConversationStore:
             held = self._held.get(reservation.conversation_id)
             if held is None or held.token != reservation.turn_id:
                 return False
-            held.until = time.monotonic() + seconds
+            held.until = self.clock() + seconds
             return True
 
     def journal(self, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
@@ -238,7 +247,7 @@ class ConversationStore:
 
     def _hold(self, reservation: Reservation) -> Reservation:
         """Note a reservation in this process; raises ``ConversationBusy``."""
-        now = time.monotonic()
+        now = self.clock()
         key = reservation.once.key if reservation.once else None
         with self._lock:
             held = self._held.get(reservation.conversation_id)
@@ -249,7 +258,7 @@ class ConversationStore:
                     retry_after=held.until - now,
                     same_message=key is not None and key == held.key,
                 )
-            self._held[reservation.conversation_id] = _Held(
+            self._held[reservation.conversation_id] = Held(
                 reservation.turn_id,
                 datetime.now(UTC),
                 now + conf.setting("RESERVATION_SECONDS"),
@@ -286,6 +295,39 @@ class ConversationStore:
     def rename(self, conversation_id: str, title: str) -> None:
         """Give a conversation a person's title; raises ``ConversationDoesNotExist``."""
         self._missing("rename")
+
+    def transfer_conversation(self, conversation_id: str, participant: Any) -> None:
+        """
+        Hand a conversation over; ``None`` makes it nobody's.
+
+        What nobody said in a conversation of nobody's is the new owner's then;
+        what somebody said stays theirs. Raises ``ConversationDoesNotExist``.
+        """
+        self._missing("transfer_conversation")
+
+    def clear_conversations(self, participant: Any) -> None:
+        """
+        Forget all conversations of a participant. See clear().
+
+        Raises ``InvalidParticipant`` for ``None``.
+        """
+        owner = self._somebody(participant)
+        page = self.list_conversations(owner)
+        found = [*page]
+        while page.next_cursor is not None:
+            page = self.list_conversations(owner, cursor=page.next_cursor)
+            found += page
+        for stored in found:
+            self.clear(stored.id)
+
+    def anonymise_participant(self, participant: Any) -> None:
+        """
+        Make nobody of a participant: as an owner, as who spoke, as who decided.
+
+        A turn that runs in a conversation of theirs ends as if its worker had
+        died. Raises ``InvalidParticipant`` for ``None``.
+        """
+        self._missing("anonymise_participant")
 
     def list_conversations(
         self,
@@ -328,6 +370,14 @@ class ConversationStore:
         """
         self._missing("paginate_conversation_messages")
 
+    def read_attachment(self, conversation_id: str, attachment_id: str) -> bytes:
+        """
+        Return the bytes of an attachment of a message, by the id that it has on a page.
+
+        Raises ``AttachmentDoesNotExist``.
+        """
+        self._missing("read_attachment")
+
     def participant_of(self, obj: Any) -> Participant | None:
         """Return the participant an object stands for; raises ``InvalidParticipant``."""
         return Participant.of(obj)
@@ -351,16 +401,30 @@ class ConversationStore:
     acreate = twin(create)
     aget = twin(get)
     arename = twin(rename)
+    atransfer_conversation = twin(transfer_conversation)
+    aclear_conversations = twin(clear_conversations)
+    aanonymise_participant = twin(anonymise_participant)
     alist_conversations = twin(list_conversations)
     alatest_conversation_id = twin(latest_conversation_id)
     aconversation_belongs_to = twin(conversation_belongs_to)
     apaginate_conversation_messages = twin(paginate_conversation_messages)
+    aread_attachment = twin(read_attachment)
 
     def _adapt(self, name: str) -> Callable[..., Any]:
         """Return the sync form of an async method that a subclass wrote alone."""
         if getattr(type(self), f"a{name}") is getattr(ConversationStore, f"a{name}"):
             self._missing(name)
         return async_to_sync(getattr(self, f"a{name}"))
+
+    def _somebody(self, obj: Any) -> Participant:
+        """Return the participant an object stands for; raises ``InvalidParticipant`` for none."""
+        participant = self.participant_of(obj)
+        if participant is None:
+            raise InvalidParticipant(
+                "None is nobody, and this is for somebody: pass a saved model instance, or "
+                'Participant("app_label.model", "key").'
+            )
+        return participant
 
     def _missing(self, name: str) -> NoReturn:
         raise NotImplementedError(f"{type(self).__name__} must define {name}() for this.")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
+from agent_memory.approvals import Approval, Decisions, PendingApproval, asked_in, pending
 from agent_memory.exceptions import ConversationConflict, TurnFailed
-from agent_memory.journals import JournalEntry
-from agent_memory.messages import Message, Turn, Usage
+from agent_memory.journals import INTERRUPTION, JournalEntry, folded
+from agent_memory.messages import Message, ToolCall, Turn, Usage
 from agent_memory.participants import Participant
 from agent_memory.records import (
     NO_USAGE,
@@ -17,6 +20,7 @@ from agent_memory.records import (
     MessagePage,
     Once,
     Page,
+    PausedTurn,
     Reservation,
     StoredConversation,
     StoredMessage,
@@ -24,9 +28,10 @@ from agent_memory.records import (
     TitleSource,
     new_id,
 )
+from agent_memory.stores import pauses
+from agent_memory.stores.attachments import attachment_id, files_of, set_aside, unknown
 from agent_memory.stores.cursors import message_cursor
-
-Speakers = tuple[Participant | None, str]
+from agent_memory.stores.kept import KeptTurn, Speakers, answer_of, messages_of
 
 
 @dataclass(slots=True)
@@ -48,11 +53,11 @@ class Transcript:
     opened_at: datetime | None = None
     last_activity: datetime | None = None
     leading: tuple[Message, ...] = ()
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[KeptTurn] = field(default_factory=list)
     messages: list[StoredMessage] = field(default_factory=list)
     usage: Usage = NO_USAGE
     spoke: dict[Speakers, int] = field(default_factory=dict)
-    keys: dict[str, tuple[str, Answered]] = field(default_factory=dict)
+    keys: dict[str, KeptTurn] = field(default_factory=dict)
     journal: list[JournalEntry] = field(default_factory=list)
     journalled: Reservation | None = None
 
@@ -65,6 +70,12 @@ class Transcript:
         """Whether nothing was said or done here yet."""
         return self.opened_at is None and self.journalled is None
 
+    @property
+    def paused(self) -> KeptTurn | None:
+        """The turn that waits for a person, which is the last one."""
+        last = self.turns[-1] if self.turns else None
+        return last if last is not None and last.turn.status == "paused" else None
+
     def open(self, now: datetime, leading: tuple[Message, ...] = ()) -> None:
         """Make a placeholder a conversation."""
         self.opened_at = self.last_activity = now
@@ -76,10 +87,12 @@ class Transcript:
                 content=message.text,
                 created_at=now,
                 position=position,
-                parts=message.content,
+                parts=set_aside(self.id, message.content),
             )
             for position, message in enumerate(leading, start=-len(leading))
         ]
+
+    # Turns.
 
     def add(
         self,
@@ -91,55 +104,217 @@ class Transcript:
         number: int,
     ) -> StoredTurn:
         """Add a turn, the ``number``-th of its store; its key is kept, its journal dropped."""
-        user, assistant = _stored(turn, heading, self.next_position, reservation.begun_at, ended)
-        stored = StoredTurn(
-            self.id, reservation.turn_id, user.id, assistant.id, created=self.opened_at is None
+        user, assistant = messages_of(
+            turn, heading, self.next_position, reservation.begun_at, ended
+        )
+        stored = StoredTurn(self.id, reservation.turn_id, user.id, assistant.id)
+        kept = KeptTurn(
+            pauses.without_replay(turn),
+            stored,
+            (heading.participant, heading.agent),
+            number,
+            reservation.once,
+            copy.deepcopy(asked_in(turn, heading.approvals)) if turn.status == "paused" else (),
         )
         usage = self.usage + turn.usage + turn.title_usage
-        if self.opened_at is None:
+        created = self.opened_at is None
+        if created:
             self.open(ended)
         self.messages += user, assistant
-        self.turns.append(turn)
+        self.turns.append(kept)
         self.last_activity = ended
         self.usage = usage
-        self.spoke[heading.participant, heading.agent] = number
+        self.spoke[kept.speakers] = number
         if heading.title and not (self.title or self.title_source):
             self.title, self.title_source = heading.title, heading.title_source
-        if reservation.once is not None:
-            answered = Answered(turn, replace(stored, created=False))
-            self.keys[reservation.once.key] = reservation.once.fingerprint, answered
+        if kept.once is not None:
+            self.keys[kept.once.key] = kept
         self.drop_journal()
-        return stored
+        return replace(stored, created=created)
 
-    def note(self, entry: JournalEntry, reservation: Reservation) -> None:
-        """Note what a turn is about to do or has done."""
+    def rewrite(self, kept: KeptTurn, turn: Turn, *, ended: datetime) -> None:
+        """Put another form of a turn in its place: same position, same messages."""
+        at = len(self.leading) + 2 * self.turns.index(kept) + 1
+        answer = replace(self.messages[at], **answer_of(turn))
+        usage = self.usage + pauses.grown(kept.turn, turn)
+        self.messages[at], kept.turn = answer, pauses.without_replay(turn)
+        self.usage, self.last_activity = usage, ended
+
+    def find(self, turn_id: str) -> KeptTurn | None:
+        """Return a turn by its id."""
+        return next((kept for kept in self.turns if kept.stored.turn_id == turn_id), None)
+
+    def finish(self, kept: KeptTurn, turn: Turn, *, ended: datetime) -> StoredTurn:
+        """
+        Put a turn in the place of what was recorded of it while its worker was thought dead.
+
+        Raises ``ConversationConflict`` where another form of it stands already,
+        and for a paused turn, whose conversation has gone on.
+        """
+        if kept.turn != pauses.without_replay(turn):
+            if kept.turn.error != INTERRUPTION or turn.status == "paused":
+                raise ConversationConflict(self.id, turn)
+            self.rewrite(kept, turn, ended=ended)
+        return kept.stored
+
+    # The journal of the turn that runs.
+
+    def note(self, entry: JournalEntry, reservation: Reservation) -> bool:
+        """Note what a turn is about to do or has done; False: this call must not run."""
+        if isinstance(entry.value, ToolCall):
+            paused = self.paused
+            if paused is None:
+                return False
+            claimed = pauses.claimed(paused.approvals, entry.step, entry.index)
+            if claimed is None:
+                return False
+            paused.approvals = claimed
         self.journal.append(entry)
         self.journalled = reservation
+        return True
 
     def drop_journal(self) -> None:
         self.journal, self.journalled = [], None
 
+    # Whose it is.
+
+    def transfer(self, owner: Participant | None) -> None:
+        """Hand it over; what nobody said in a conversation of nobody's goes with it."""
+        before, self.participant = self.participant, owner
+        if before is None:
+            self._reattribute(None, owner)
+
+    def anonymise(self, gone: Participant) -> None:
+        """Make nobody of a participant."""
+        if self.participant == gone:
+            self.participant = None
+        self._reattribute(gone, None)
+        if self.paused is not None:
+            self.paused.approvals = tuple(
+                replace(each, decided_by=None) if each.decided_by == gone else each
+                for each in self.paused.approvals
+            )
+
+    def _reattribute(self, old: Participant | None, new: Participant | None) -> None:
+        self.messages = [
+            replace(message, participant=new)
+            if message.role == "user" and message.position >= 0 and message.participant == old
+            else message
+            for message in self.messages
+        ]
+        for kept in self.turns:
+            speaker, agent = kept.speakers
+            if speaker == old:
+                kept.speakers = new, agent
+        self.spoke = {kept.speakers: kept.number for kept in self.turns}
+
+    # The turn that is paused.
+
+    def is_paused_in(self, turn_id: str) -> bool:
+        return self.paused is not None and self.paused.stored.turn_id == turn_id
+
+    def pending(self) -> tuple[PendingApproval, ...]:
+        """Return the calls that wait for a decision."""
+        paused = self.paused
+        return () if paused is None else copy.deepcopy(pending(paused.approvals))
+
+    def decide(self, decisions: Decisions, now: datetime, **record: Any) -> tuple[Approval, ...]:
+        """Settle calls that wait; return their approvals."""
+        paused = self.paused
+        approvals = None if paused is None else copy.deepcopy(paused.approvals)
+        decided = copy.deepcopy(pauses.decide(self.id, approvals, decisions, at=now, **record))
+        if paused is not None:
+            settled = {(each.step, each.index): each for each in decided}
+            paused.approvals = tuple(
+                settled.get((each.step, each.index), each) for each in paused.approvals
+            )
+        return copy.deepcopy(decided)
+
+    def refused(self, now: datetime) -> Turn | None:
+        """
+        Return the paused turn as it ends when nobody came back to it, if one is.
+
+        Raises ``ApprovalsPending`` for one that waits, or is gone on with.
+        """
+        paused = self.paused
+        if paused is None:
+            return None
+        approvals = pauses.expired(copy.deepcopy(paused.approvals), now)
+        if self.journal or not pauses.is_wholly_expired(approvals):
+            raise pauses.blocked(self.id, approvals, now)
+        return pauses.refused(paused.turn, approvals)
+
+    def resume(self, now: datetime) -> PausedTurn:
+        """Return the paused turn to go on with, and with it what a dead worker noted."""
+        paused = self._paused()
+        self.fold(now)
+        paused.approvals = pauses.expired(paused.approvals, now)
+        return copy.deepcopy(PausedTurn(paused.turn, paused.stored, paused.approvals))
+
+    def settle(
+        self, turn: Turn, described: Iterable[PendingApproval] = (), *, ended: datetime
+    ) -> StoredTurn:
+        """Put what became of the paused turn in its place."""
+        paused = self._paused()
+        approvals: tuple[Approval, ...] = ()
+        if turn.status == "paused":
+            approvals = copy.deepcopy(pauses.paused_again(turn, paused.approvals, described))
+        self.rewrite(paused, turn, ended=ended)
+        paused.approvals = approvals
+        self.drop_journal()
+        return paused.stored
+
+    def discard(self, *, ended: datetime) -> StoredTurn | None:
+        """Drop the paused turn, or keep it as failed where a tool of it has started."""
+        paused = self._paused()
+        self.fold(ended)
+        if pauses.has_started(paused.turn, paused.approvals):
+            return self.settle(pauses.discarded(paused.turn), ended=ended)
+        self.turns.remove(paused)
+        del self.messages[-2:]
+        self.spoke = {kept.speakers: kept.number for kept in self.turns}
+        if paused.once is not None:
+            del self.keys[paused.once.key]
+        self.last_activity = ended
+        return None
+
+    def fold(self, now: datetime) -> None:
+        """Fold what a dead worker noted into the paused turn that it had resumed."""
+        paused = self._paused()
+        if self.journal or any(each.status == "claimed" for each in paused.approvals):
+            whole = folded(PausedTurn(paused.turn, paused.stored, paused.approvals), self.journal)
+            self.rewrite(paused, whole.turn, ended=now)
+            paused.approvals = pauses.done(whole.turn, whole.approvals)
+            self.drop_journal()
+
+    def _paused(self) -> KeptTurn:
+        assert self.paused is not None
+        return self.paused
+
+    # Reading.
+
     def answered(self, once: Once | None) -> Answered | None:
         """Return the turn that a key has; raises ``TurnFailed``, and for another message."""
-        if once is None or once.key not in self.keys:
+        kept = None if once is None else self.keys.get(once.key)
+        if kept is None:
             return None
-        fingerprint, answered = self.keys[once.key]
-        if fingerprint != once.fingerprint:
+        if kept.once != once:
             raise ConversationConflict(
                 self.id,
                 message="This idempotency key stands for another message: give each its own.",
             )
-        answered = copy.deepcopy(answered)
+        waiting = pending(kept.approvals)
+        answered = copy.deepcopy(Answered(kept.turn, kept.stored, waiting))
         if answered.turn.status == "failed":
             raise TurnFailed(answered.turn)
         return answered
 
     def window(self, keep_last_turns: int) -> tuple[Message, ...]:
-        """Return the leading messages and those of the last turns, 0 meaning all."""
-        turns = self.turns[-keep_last_turns:]
-        return copy.deepcopy(
-            (*self.leading, *(message for turn in turns for message in turn.messages))
-        )
+        """Return the leading messages and those of the last turns that ended, 0 meaning all."""
+        end = len(self.turns) - (self.paused is not None)
+        first = max(end - keep_last_turns, 0) if keep_last_turns else 0
+        said = (message for kept in self.turns[first:end] for message in kept.turn.messages)
+        return copy.deepcopy((*self.leading, *said))
 
     def page(self, size: int, below: int | None) -> MessagePage:
         """Return a page of the messages below a position, newest first."""
@@ -149,6 +324,14 @@ class Transcript:
             end = max(min(below + len(self.leading), end), 0)
         read = self.messages[max(end - size - 1, 0) : end]
         return Page.of(copy.deepcopy(read[::-1]), size, message_cursor)
+
+    def read_attachment(self, wanted: str) -> bytes:
+        """Return the bytes of an attachment; raises ``AttachmentDoesNotExist``."""
+        said = files_of((*self.leading, *(kept.turn.user for kept in self.turns)))
+        for digest, part in said.items():
+            if attachment_id(self.id, digest) == wanted:
+                return part.data or b""
+        raise unknown(wanted)
 
     def stored(self) -> StoredConversation:
         assert self.opened_at is not None
@@ -164,32 +347,3 @@ class Transcript:
             turns=len(self.turns),
             usage=self.usage,
         )
-
-
-def _stored(
-    turn: Turn, heading: Heading, position: int, begun: datetime, ended: datetime
-) -> tuple[StoredMessage, StoredMessage]:
-    """Return the two messages of a turn as they are read back."""
-    user = StoredMessage(
-        id=new_id(),
-        role="user",
-        content=turn.user.text,
-        created_at=begun,
-        position=position,
-        parts=turn.user.content,
-        agent=heading.agent,
-        participant=heading.participant,
-    )
-    assistant = StoredMessage(
-        id=new_id(),
-        role="assistant",
-        content=turn.text,
-        created_at=ended,
-        position=position + 1,
-        steps=tuple(step.model_copy(update={"replay": None}) for step in turn.steps),
-        usage=turn.usage,
-        status=turn.status,
-        meta={"error": turn.error.model_dump(exclude_defaults=True)} if turn.error else {},
-        agent=heading.agent,
-    )
-    return user, assistant

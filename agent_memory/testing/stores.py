@@ -9,15 +9,21 @@ from asgiref.sync import async_to_sync
 
 from agent_memory.stores.base import ConversationStore
 from agent_memory.testing.contract import (
+    ApprovalPromises,
+    AttachmentPromises,
     ConversationPromises,
+    DecisionPromises,
     FidelityPromises,
     HistoryPromises,
     InterruptionPromises,
     JournalPromises,
     KeyPromises,
+    LatePromises,
     OwnershipPromises,
     PagePromises,
     ReservationPromises,
+    ResumingPromises,
+    SettlingPromises,
     TurnPromises,
 )
 from agent_memory.testing.contract.base import Promises
@@ -41,9 +47,15 @@ class ConversationStoreContract(
     KeyPromises,
     JournalPromises,
     InterruptionPromises,
+    ApprovalPromises,
+    DecisionPromises,
+    ResumingPromises,
+    SettlingPromises,
+    LatePromises,
     ConversationPromises,
     OwnershipPromises,
     PagePromises,
+    AttachmentPromises,
 ):
     """
     All that ``ConversationStore`` promises, one test each.

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from asgiref.sync import async_to_sync
 
+from agent_memory.approvals import Approve
 from agent_memory.exceptions import ConversationBusy, ConversationDoesNotExist
 from agent_memory.history import window
 from agent_memory.messages import DocumentPart, ImagePart, Message, TextPart, Turn
@@ -47,7 +48,7 @@ TWINS = {
         "rename",
     ),
     *("list_conversations", "latest_conversation_id", "conversation_belongs_to"),
-    "paginate_conversation_messages",
+    *("paginate_conversation_messages", "pending_approvals_for", "decide", "settle"),
 }
 
 
@@ -170,6 +171,10 @@ def test_a_twin_runs_what_a_subclass_wrote_on_the_thread_of_its_caller():
         ("reserve", lambda store: store.reserve("one", once=Once("key", ""), create=True)),
         ("reserve", lambda store: store.reserve(once=Once("key", ""))),
         ("reserve", lambda store: async_to_sync(store.areserve)("one", once=Once("key", ""))),
+        ("reserve", lambda store: store.reserve("one", resume=True)),
+        ("pending_approvals_for", lambda store: store.pending_approvals_for("one")),
+        ("decide", lambda store: store.decide("one", {"*": Approve()})),
+        ("settle", lambda store: store.settle("one", None, reservation=Reservation("one", "t"))),
         ("load", lambda store: async_to_sync(store.aload)("one")),
         ("get", lambda store: async_to_sync(store.aget)("one")),
     ],

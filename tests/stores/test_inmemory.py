@@ -1,12 +1,8 @@
-"""The in-memory store keeps the contract, takes plain objects, and is safe among threads."""
+"""The in-memory store keeps the contract, and takes plain objects."""
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,22 +11,19 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.utils.functional import SimpleLazyObject
 
 from agent_memory.exceptions import (
-    ConversationBusy,
     ConversationConflict,
     ConversationDoesNotExist,
     InvalidParticipant,
 )
 from agent_memory.messages import Message, Replay, Step, TextPart, Turn
 from agent_memory.participants import Participant
-from agent_memory.records import Heading, Once, Reservation
+from agent_memory.records import Heading
 from agent_memory.signals import conversation_cleared
 from agent_memory.stores.inmemory import InMemoryConversationStore
 from agent_memory.testing import AsyncConversationStoreContract, ConversationStoreContract
-from agent_memory.testing.contract.base import messages_of, plain_turn, tool_turn
-from agent_memory.testing.contract.journals import dying_turn, entries_of, interrupted
+from agent_memory.testing.contract.base import plain_turn, tool_turn
+from agent_memory.testing.contract.journals import entries_of
 from tests.testapp.models import Team
-
-WORKERS = 8
 
 
 class TestInMemoryConversationStore(ConversationStoreContract):
@@ -46,21 +39,6 @@ class TestAsyncInMemoryConversationStore(AsyncConversationStoreContract):
 @pytest.fixture
 def store() -> InMemoryConversationStore:
     return InMemoryConversationStore()
-
-
-def at_once(work: Callable[[int], Any]) -> list[Any]:
-    """Return what work gives, or raises, in threads that begin together."""
-    barrier = threading.Barrier(WORKERS)
-
-    def begin(number: int) -> Any:
-        barrier.wait()
-        try:
-            return work(number)
-        except Exception as error:
-            return error
-
-    with ThreadPoolExecutor(WORKERS) as threads:
-        return list(threads.map(begin, range(WORKERS)))
 
 
 # Plain objects.
@@ -235,101 +213,3 @@ def test_clearing_a_conversation_is_told_once_and_undone_by_no_receiver(store):
     finally:
         conversation_cleared.disconnect(receiver)
     assert told == [(InMemoryConversationStore, "one", None)]
-
-
-# Threads and tasks.
-
-
-def test_one_of_many_threads_gets_the_next_turn(store):
-    store.append("old", plain_turn())
-    for conversation_id in ("old", "new"):
-        got = at_once(lambda _, key=conversation_id: store.reserve(key, create=True))
-        assert sum(isinstance(each, Reservation) for each in got) == 1
-        assert sum(isinstance(each, ConversationBusy) for each in got) == WORKERS - 1
-
-
-def test_threads_that_append_to_one_conversation_interleave_no_turn(store):
-    def work(number: int) -> list[Turn]:
-        turns = [plain_turn(f"{number}.{count}") for count in range(20)]
-        for turn in turns:
-            store.append("one", turn)
-        return turns
-
-    written = at_once(work)
-    messages = store.load("one")
-    pairs = list(zip(messages[::2], messages[1::2], strict=True))
-    assert all(answer.text == f"{asked.text}!" for asked, answer in pairs)
-    for turns in written:
-        mine = [pair for pair in pairs if any(turn.user == pair[0] for turn in turns)]
-        assert messages_of(turns) == tuple(message for pair in mine for message in pair)
-    stored = store.get("one")
-    assert (stored.turns, len(pairs)) == (WORKERS * 20, WORKERS * 20)
-
-
-def test_threads_that_ask_under_one_key_write_one_turn_between_them(store):
-    turn = plain_turn()
-    once = Once.of("key", turn.user)
-
-    def work(number: int) -> Any:
-        while True:
-            try:
-                reservation = store.reserve("one", create=True, once=once)
-            except ConversationBusy as busy:
-                if not busy.same_message:
-                    raise
-                continue
-            if reservation.answered is not None:
-                return reservation.answered.stored.turn_id
-            return store.append("one", turn, reservation=reservation).turn_id
-
-    assert len(set(at_once(work))) == 1
-    assert store.load("one") == turn.messages
-
-
-def test_threads_that_find_a_dead_turn_record_it_once(store):
-    dead = store.reserve("one", create=True)
-    for entry in entries_of(dying_turn(), Heading("one")):
-        store.journal(dead, entry, 0)
-    got = at_once(lambda number: store.reserve("one"))
-    assert sum(isinstance(each, Reservation) for each in got) == 1
-    assert sum(isinstance(each, ConversationBusy) for each in got) == WORKERS - 1
-    assert store.load("one") == interrupted(dying_turn()).messages
-
-
-def test_threads_with_conversations_of_their_own_disturb_nobody(store):
-    def work(number: int) -> tuple[Message, ...]:
-        for count in range(20):
-            reservation = store.reserve(f"{number}", create=True)
-            store.append(f"{number}", plain_turn(f"{count}"), reservation=reservation)
-            store.list_conversations(None)
-            store.paginate_conversation_messages(f"{number}")
-        return store.load(f"{number}")
-
-    wanted = messages_of(plain_turn(f"{count}") for count in range(20))
-    assert at_once(work) == [wanted] * WORKERS
-
-
-def test_a_thread_that_clears_wins_over_those_that_write(store):
-    store.append("one", plain_turn("old"))
-    reservation = store.reserve("one")
-
-    def work(number: int) -> Any:
-        if number % 2:
-            return store.clear("one")
-        return store.append("one", plain_turn(f"{number}"), reservation=reservation)
-
-    at_once(work)
-    assert store.get("one") is None
-    assert store.renew(reservation, 60) is False
-
-
-def test_tasks_of_one_loop_take_turns(store):
-    async def gather() -> list[Any]:
-        await store.aappend("one", plain_turn())
-        return await asyncio.gather(
-            *(store.areserve("one") for _ in range(WORKERS)), return_exceptions=True
-        )
-
-    got = asyncio.run(gather())
-    assert sum(isinstance(each, Reservation) for each in got) == 1
-    assert sum(isinstance(each, ConversationBusy) for each in got) == WORKERS - 1

@@ -16,7 +16,11 @@ from hypothesis.stateful import (
 )
 
 from agent_memory import Message
+from agent_memory.approvals import Approve, Decision, Deny
 from agent_memory.exceptions import (
+    ApprovalMismatch,
+    ApprovalNotResumable,
+    ApprovalsPending,
     ConversationBusy,
     ConversationConflict,
     ConversationDoesNotExist,
@@ -29,8 +33,10 @@ from agent_memory.records import (
 )
 from agent_memory.stores import ConversationStore
 from agent_memory.stores.inmemory import InMemoryConversationStore
+from agent_memory.testing.contract.pausing import asking_turn
 
 IDS = st.sampled_from(["a", "A", "a "])
+CALLS = st.sampled_from(["call-0", "call-1", "*"])
 CALLING = Step(items=(ToolCall(id="1", name="f"),), finish_reason="tool_calls")
 
 
@@ -43,16 +49,26 @@ class Kept:
     token: str | None = None
     expired: bool = False
     journalled: list[str] = field(default_factory=list)
+    paused: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_dead(self) -> bool:
         return not self.opened and not self.journalled and (self.token is None or self.expired)
+
+    @property
+    def loaded(self) -> list[str]:
+        return self.said[:-1] if self.paused else self.said
+
+    @property
+    def waiting(self) -> list[str]:
+        return [call_id for call_id, status in self.paused.items() if status == "pending"]
 
 
 class StoreMachine(RuleBasedStateMachine):
     """One conversation store beside a dict."""
 
     reservations = Bundle("reservations")
+    resumes = Bundle("resumes")
 
     def make_store(self) -> ConversationStore:
         return InMemoryConversationStore()
@@ -80,6 +96,8 @@ class StoreMachine(RuleBasedStateMachine):
             return None if create else ConversationDoesNotExist
         if not kept.opened and not kept.journalled and not create:
             return ConversationDoesNotExist
+        if kept.paused:
+            return ApprovalsPending
         return ConversationBusy if kept.token is not None and not kept.expired else None
 
     def a_turn(self) -> Turn:
@@ -102,11 +120,13 @@ class StoreMachine(RuleBasedStateMachine):
         self.take(conversation_id, reservation.turn_id)
         return reservation
 
-    @rule(reservation=reservations)
-    def append(self, reservation: Reservation) -> None:
+    @rule(reservation=reservations, pauses=st.booleans())
+    def append(self, reservation: Reservation, pauses: bool) -> None:
         if reservation.turn_id in self.appended:
             return  # appending again may be a success: the commit was not seen
         turn, held = self.a_turn(), self.holds(reservation)
+        if pauses:
+            turn = asking_turn(turn.user.text, ran=False)
         heading = Heading(reservation.conversation_id)
         if not held:
             with pytest.raises(ConversationConflict):
@@ -117,6 +137,88 @@ class StoreMachine(RuleBasedStateMachine):
         kept = self.kept[reservation.conversation_id]
         kept.said.append(turn.user.text)
         kept.opened, kept.token, kept.journalled = True, None, []
+        if pauses:
+            kept.paused = {"call-0": "pending", "call-1": "pending"}
+
+    @rule(conversation_id=IDS, call_id=CALLS, decision=st.sampled_from([Approve(), Deny()]))
+    def decide(self, conversation_id: str, call_id: str, decision: Decision) -> None:
+        kept = self.kept.get(conversation_id, Kept())
+        named = kept.waiting if call_id == "*" else [call_id]
+        error: type[Exception] | None = None
+        if not kept.opened:
+            error = ConversationDoesNotExist
+        elif call_id == "*" and not kept.paused:
+            error = ApprovalNotResumable
+        elif not named or not set(named) <= set(kept.waiting):
+            error = ApprovalMismatch
+        if error is not None:
+            with pytest.raises(error):
+                self.store.decide(conversation_id, {call_id: decision})
+            return
+        left = self.store.decide(conversation_id, {call_id: decision})
+        status = "approved" if isinstance(decision, Approve) else "denied"
+        kept.paused |= dict.fromkeys(named, status)
+        assert [asked.id for asked in left] == kept.waiting
+
+    @rule(target=resumes, conversation_id=IDS)
+    def resume(self, conversation_id: str) -> object:
+        kept = self.kept.get(conversation_id, Kept())
+        error: type[Exception] | None = None
+        if not kept.opened and not kept.journalled:
+            error = ConversationDoesNotExist
+        elif not kept.paused:
+            error = ApprovalNotResumable
+        elif kept.token is not None and not kept.expired:
+            error = ConversationBusy
+        if error is not None:
+            with pytest.raises(error):
+                self.store.reserve(conversation_id, resume=True)
+            return multiple()
+        reservation = self.store.reserve(conversation_id, resume=True)
+        kept.token, kept.expired = reservation.turn_id, False
+        for call_id, status in kept.paused.items():
+            if status == "claimed":
+                kept.paused[call_id] = "interrupted"
+        assert reservation.paused is not None
+        approvals = reservation.paused.approvals
+        assert {each.asked.id: each.status for each in approvals} == kept.paused
+        assert reservation.paused.turn.user.text == kept.said[-1]
+        return reservation
+
+    @rule(reservation=resumes, index=st.sampled_from([0, 1]))
+    def claim(self, reservation: Reservation, index: int) -> None:
+        kept, call_id = self.kept.get(reservation.conversation_id, Kept()), f"call-{index}"
+        assert reservation.paused is not None
+        call = reservation.paused.turn.tool_calls()[index]
+        claimed = self.store.journal(reservation, JournalEntry(0, index, call), 60)
+        assert claimed == (self.holds(reservation) and kept.paused.get(call_id) == "approved")
+        if claimed:
+            kept.paused[call_id], kept.expired = "claimed", False
+
+    @rule(reservation=resumes, how=st.sampled_from(["completed", "paused", "discarded"]))
+    def settle(self, reservation: Reservation, how: str) -> None:
+        if reservation.turn_id in self.appended:
+            return
+        assert reservation.paused is not None
+        turn = reservation.paused.turn.model_copy(update={"status": how})
+        given = None if how == "discarded" else turn
+        conversation_id = reservation.conversation_id
+        if not self.holds(reservation):
+            with pytest.raises(ConversationConflict):
+                self.store.settle(conversation_id, given, reservation=reservation)
+            return
+        kept = self.kept[conversation_id]
+        if how == "paused" and "claimed" in kept.paused.values():
+            return  # whoever claims a call settles it with a result
+        stored = self.store.settle(conversation_id, given, reservation=reservation)
+        self.appended.add(reservation.turn_id)
+        kept.token = None
+        if how != "paused":
+            started = {"claimed", "interrupted"} & set(kept.paused.values())
+            if given is None and not started:
+                kept.said.pop()
+            assert (stored is None) == (given is None and not started)
+            kept.paused = {}
 
     @rule(conversation_id=IDS)
     def append_directly(self, conversation_id: str) -> None:
@@ -131,8 +233,11 @@ class StoreMachine(RuleBasedStateMachine):
         kept.said.append(turn.user.text)
         kept.opened, kept.token = True, None
 
-    @rule(reservation=reservations)
+    @rule(reservation=reservations | resumes)
     def release(self, reservation: Reservation) -> None:
+        kept = self.kept.get(reservation.conversation_id, Kept())
+        if "claimed" in kept.paused.values():
+            return  # what was claimed is found by whoever resumes next
         self.store.release(reservation)
         if self.holds(reservation):
             kept = self.kept[reservation.conversation_id]
@@ -140,7 +245,7 @@ class StoreMachine(RuleBasedStateMachine):
             if not kept.opened:
                 del self.kept[reservation.conversation_id]
 
-    @rule(reservation=reservations, seconds=st.sampled_from([0, 60]))
+    @rule(reservation=reservations | resumes, seconds=st.sampled_from([0, 60]))
     def renew(self, reservation: Reservation, seconds: int) -> None:
         assert self.store.renew(reservation, seconds) == self.holds(reservation)
         if self.holds(reservation):
@@ -166,9 +271,12 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(conversation_id=IDS, turns=st.sampled_from([0, 1, 2]))
     def look(self, conversation_id: str, turns: int) -> None:
-        said = self.kept.get(conversation_id, Kept()).said
+        kept = self.kept.get(conversation_id, Kept())
+        said, loaded = kept.said, kept.loaded
         window = self.store.load(conversation_id, keep_last_turns=turns)
-        assert [m.text for m in window if m.role == "user"] == said[-turns:]
+        assert [m.text for m in window if m.role == "user"] == loaded[-turns:]
+        waiting = self.store.pending_approvals_for(conversation_id)
+        assert [asked.id for asked in waiting] == kept.waiting
         page = self.store.paginate_conversation_messages(conversation_id, per_page=1000)
         assert [m.position for m in page] == list(range(2 * len(said)))[::-1]
         assert [m.content for m in page if m.role == "user"] == said[::-1]

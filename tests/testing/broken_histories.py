@@ -109,7 +109,7 @@ class KeepsTheOldestTurns(Store):
         super().load(conversation_id, keep_last_turns=keep_last_turns)
         kept = self._transcripts.get(conversation_id)
         turns = kept.turns[: keep_last_turns or None] if kept else []
-        return (*(kept.leading if kept else ()), *(m for turn in turns for m in turn.messages))
+        return (*(kept.leading if kept else ()), *(m for each in turns for m in each.turn.messages))
 
 
 @breaks("test_a_window_never_parts_a_tool_call_from_its_result")
@@ -138,7 +138,7 @@ class LeavesFailedTurnsOut(Store):
     def load(self, conversation_id: str, **kwargs: Any) -> Messages:
         if super().load(conversation_id, **kwargs):
             kept = self._transcripts[conversation_id]
-            kept.turns = [turn for turn in kept.turns if turn.status != "failed"]
+            kept.turns = [each for each in kept.turns if each.turn.status != "failed"]
         return super().load(conversation_id, **kwargs)
 
 
@@ -213,7 +213,7 @@ class LeavesAFailedAppendReserved(Store):
 class SharesItsValues(Store):
     def append(self, conversation: Any, turn: Turn, **kwargs: Any) -> StoredTurn:
         stored = super().append(conversation, turn, **kwargs)
-        self._transcripts[stored.conversation_id].turns[-1] = turn
+        self._transcripts[stored.conversation_id].turns[-1].turn = turn
         return stored
 
 

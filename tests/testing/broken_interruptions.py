@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from dataclasses import replace
 from typing import Any
 
-from agent_memory.exceptions import ConversationConflict, ConversationDoesNotExist
+from agent_memory.exceptions import ConversationDoesNotExist
 from agent_memory.journals import JournalEntry, interrupted_turn
 from agent_memory.messages import Step, ToolCall, ToolResult, Turn, Usage
 from agent_memory.records import (
     Heading,
     Reservation,
     StoredTurn,
-    new_id,
 )
 from agent_memory.stores.inmemory import InMemoryConversationStore
 from agent_memory.stores.transcript import Transcript
@@ -164,6 +162,21 @@ class RecordsTheDeadAgain(Store):
         transcript.journal, transcript.journalled = entries, dead
 
 
+@breaks("test_whoever_records_a_dead_turn_is_told_of_it")
+class TellsNobodyOfTheDead(Store):
+    def reserve(self, conversation_id: str | None = None, **kwargs: Any) -> Reservation:
+        return replace(super().reserve(conversation_id, **kwargs), buried=None)
+
+
+@breaks("test_whoever_records_a_dead_turn_is_told_of_it")
+class TellsOfTheDeadUnderAnotherId(Store):
+    def _bury(self, transcript: Transcript, reservation: Reservation) -> None:
+        super()._bury(transcript, reservation)
+        if (buried := reservation.buried) is not None:
+            stored = replace(buried.stored, turn_id=reservation.turn_id)
+            reservation.buried = replace(buried, stored=stored)
+
+
 @breaks("test_any_worker_finds_a_dead_turn")
 class KeepsTheJournalInOneProcess(Store):
     def reopened(self) -> Store:
@@ -257,47 +270,3 @@ class HidesADeadFirstTurnFromItsSpeaker(Store):
         if kwargs.get("must_own") and kept is not None and kept.opened_at is None:
             raise ConversationDoesNotExist(kept.id)
         return super().reserve(conversation_id, **kwargs)
-
-
-# The worker that was not dead.
-
-
-@breaks("test_a_stalled_worker_that_was_overtaken_gets_its_turn_back")
-class TakesAFailedFormForTheSameTurn(Store):
-    def append(
-        self, conversation: Any, turn: Turn, *, reservation: Reservation | None = None
-    ) -> StoredTurn:
-        try:
-            return super().append(conversation, turn, reservation=reservation)
-        except ConversationConflict as conflict:
-            if turn.status != "failed" or reservation is None:
-                raise
-            return StoredTurn(conflict.conversation_id, reservation.turn_id)
-
-
-@breaks("test_a_stalled_worker_that_was_overtaken_gets_its_turn_back")
-class LetsAStalledWorkerNoteOn(Store):
-    def journal(self, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
-        return super().journal(reservation, entry, seconds) or reservation.journalled
-
-
-@breaks("test_a_late_worker_that_nobody_overtook_goes_on")
-class RefusesTheEntryOfALateWorker(Store):
-    def journal(self, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
-        held = self._held.get(reservation.conversation_id)
-        if held is not None and held.until <= time.monotonic():
-            return False
-        return super().journal(reservation, entry, seconds)
-
-
-@breaks("test_a_late_worker_that_nobody_overtook_goes_on")
-class WritesADeadTurnBesideTheLateOne(Store):
-    def append(
-        self, conversation: Any, turn: Turn, *, reservation: Reservation | None = None
-    ) -> StoredTurn:
-        kept = self._transcripts.get(Heading.of(conversation).id)
-        if kept is not None and kept.journal and reservation is not None:
-            held = self._held[kept.id]
-            self._write(*interrupted_turn(kept.journal), replace(reservation, turn_id=new_id()))
-            self._held[kept.id] = held
-        return super().append(conversation, turn, reservation=reservation)

@@ -73,7 +73,7 @@ class KeepsKeysInOneProcess(Store):
 @breaks("test_a_key_finds_the_turn_that_it_has_and_where_it_was_written")
 class AnswersWithTheLastTurn(_ChangesAnswers):
     def change(self, answered: Answered, conversation_id: str, once: Once) -> Answered | None:
-        return replace(answered, turn=self._transcripts[conversation_id].turns[-1])
+        return replace(answered, turn=self._transcripts[conversation_id].turns[-1].turn)
 
 
 @breaks("test_a_key_finds_the_turn_that_it_has_and_where_it_was_written")
@@ -143,7 +143,7 @@ class AnswersWithAFailedTurn(Store):
 @breaks("test_what_a_caller_does_to_a_turn_that_is_found_changes_nothing_stored")
 class SharesItsAnswers(_ChangesAnswers):
     def change(self, answered: Answered, conversation_id: str, once: Once) -> Answered | None:
-        return self._transcripts[conversation_id].keys[once.key][1]
+        return replace(answered, turn=self._transcripts[conversation_id].keys[once.key].turn)
 
 
 @breaks("test_what_a_caller_does_to_a_turn_that_is_found_changes_nothing_stored")
@@ -153,7 +153,7 @@ class SharesItsFailures(Store):
             return super().reserve(conversation_id, **kwargs)
         except TurnFailed as failed:
             kept = self._transcripts[str(conversation_id)].keys
-            failed.turn = kept[kwargs["once"].key][1].turn
+            failed.turn = kept[kwargs["once"].key].turn
             raise
 
 

@@ -8,7 +8,6 @@ from agent_memory.exceptions import (
     ConversationDoesNotExist,
     TurnFailed,
 )
-from agent_memory.journals import JournalEntry
 from agent_memory.messages import (
     INTERRUPTED,
     Message,
@@ -16,13 +15,11 @@ from agent_memory.messages import (
     ToolCall,
     ToolResult,
     Turn,
-    TurnError,
     Usage,
 )
 from agent_memory.records import (
     Heading,
     Once,
-    Reservation,
 )
 from agent_memory.testing.contract.base import (
     CLERK,
@@ -32,7 +29,6 @@ from agent_memory.testing.contract.base import (
     messages_of,
     plain_turn,
     raises,
-    tool_turn,
 )
 from agent_memory.testing.contract.fidelity import odd_turns
 from agent_memory.testing.contract.journals import (
@@ -61,19 +57,6 @@ class InterruptionPromises(Journalling):
 
     No test waits: renewing for 0 seconds makes a reservation expire at once.
     """
-
-    def die(
-        self,
-        turn: Turn,
-        conversation_id: str | None = ONE,
-        *,
-        key: str | None = None,
-        title: str = "",
-    ) -> Reservation:
-        """Journal a turn as a worker that dies then."""
-        reservation = self.work(turn, conversation_id, key=key, title=title)
-        self.expire(reservation)
-        return reservation
 
     # What is recorded.
 
@@ -176,6 +159,20 @@ class InterruptionPromises(Journalling):
         self.elsewhere.reserve(ONE)
         assert self.store.load(ONE) == interrupted(dying_turn()).messages
 
+    def test_whoever_records_a_dead_turn_is_told_of_it(self) -> None:
+        self.append(TWO, "before")
+        for given in (ONE, TWO, None):
+            dead = self.die(dying_turn(), given)
+            taken = self.store.reserve(dead.conversation_id)
+            answer, said, *_ = self.store.paginate_conversation_messages(dead.conversation_id)
+            assert taken.buried is not None
+            assert taken.buried.turn == interrupted(dying_turn())
+            stored = taken.buried.stored
+            assert (stored.conversation_id, stored.turn_id) == (dead.conversation_id, dead.turn_id)
+            assert (stored.user_message_id, stored.assistant_message_id) == (said.id, answer.id)
+            self.store.release(taken)
+            assert self.store.reserve(dead.conversation_id).buried is None
+
     def test_append_without_a_reservation_finds_a_dead_turn_too(self) -> None:
         for given in (ONE, None):
             conversation_id = self.die(dying_turn(), given).conversation_id
@@ -251,35 +248,3 @@ class InterruptionPromises(Journalling):
                     )
             self.store.reserve(conversation_id, participant=self.owner, must_own=True)
             assert self.store.load(conversation_id) == interrupted(dying_turn()).messages
-
-    # The worker that was not dead.
-
-    def test_a_stalled_worker_that_was_overtaken_gets_its_turn_back(self) -> None:
-        self.append(ONE, "before")
-        for given in (ONE, TWO, None):
-            stalled = self.die(dying_turn(), given)
-            conversation_id = stalled.conversation_id
-            taken = self.store.reserve(conversation_id)
-            before = self.store.load(conversation_id)
-            failed = {"status": "failed", "error": TurnError(code="Timeout")}
-            for late in (tool_turn("Pay it."), dying_turn().model_copy(update=failed)):
-                with raises(ConversationConflict) as caught:
-                    self.store.append(conversation_id, late, reservation=stalled)
-                assert caught.exception.turn == late
-            assert self.store.renew(stalled, 60) is False
-            for entry in entries_of(tool_turn(calls=3), self.heading(conversation_id)):
-                assert self.store.journal(stalled, entry, 60) is False
-            self.store.release(stalled)
-            assert self.store.load(conversation_id) == before
-            assert self.store.renew(taken, 60) is True
-
-    def test_a_late_worker_that_nobody_overtook_goes_on(self) -> None:
-        for given in (ONE, TWO, None):
-            late = self.die(dying_turn(), given)
-            conversation_id = late.conversation_id
-            self.journal(late, [JournalEntry(1, 0, ToolResult(value="Paid."))])
-            with raises(ConversationBusy):
-                self.store.reserve(conversation_id)
-            self.store.append(conversation_id, tool_turn(), reservation=late)
-            self.store.reserve(conversation_id)
-            assert self.store.load(conversation_id) == tool_turn().messages

@@ -91,6 +91,19 @@ class Journalling(Promises):
         self.journal(reservation, entries_of(turn, heading))
         return reservation
 
+    def die(
+        self,
+        turn: Turn,
+        conversation_id: str | None = ONE,
+        *,
+        key: str | None = None,
+        title: str = "",
+    ) -> Reservation:
+        """Journal a turn as a worker that dies then; its time is over at once."""
+        reservation = self.work(turn, conversation_id, key=key, title=title)
+        self.expire(reservation)
+        return reservation
+
 
 class JournalPromises(Journalling):
     """
