@@ -36,17 +36,21 @@ def faults(turns: Lines, told: Lines) -> list[str]:
             there = [{name: turn[name] for name in line} for turn in stored.get(line["key"], ())]
             if there != [line]:
                 found.append(f"{line['key']} was told as {line} and is {there}")
-    return [*found, *_faults_of_windows(turns)]
+    late = {line["key"] for line in told if line.get("fault") == "TurnNotSaved"}
+    return [*found, *_faults_of_windows(turns, late)]
 
 
-def _faults_of_windows(turns: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Each answer names the prompt before it, which the model must have been sent."""
-    last: dict[str, str] = {}
+def _faults_of_windows(turns: Iterable[dict[str, Any]], late: set[str]) -> Iterator[str]:
+    """
+    Each answer names the prompt before it, which the model must have been sent.
+
+    One that was appended ``late``, once the database was back, names an earlier one
+    if others went on meanwhile.
+    """
+    possible: dict[str, list[str]] = {}
     for turn in turns:
-        before = last.get(turn["conversation"])
-        last[turn["conversation"]] = turn["key"]
-        if turn["status"] != "completed" or turn["text"] == APPENDED:
-            continue
-        expected = f"after {before}" if before else "first"
-        if turn["text"] != expected:
-            yield f"{turn['key']} is answered {turn['text']!r} and not {expected!r}"
+        answers = possible.setdefault(turn["conversation"], ["first"])
+        expected = answers if turn["key"] in late else answers[-1:]
+        if turn["status"] == "completed" and turn["text"] not in [*expected, APPENDED]:
+            yield f"{turn['key']} is answered {turn['text']!r} and not {expected[-1]!r}"
+        answers.append(f"after {turn['key']}")

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,7 +139,20 @@ class DjangoProcess:
 
     def told(self) -> list[Any]:
         """Wait for its end and return all; raises ``ClusterError`` when it failed."""
-        if self.process.wait():
+        self.process.wait()
+        self.check()
+        return self.so_far()
+
+    def check(self) -> None:
+        """Raise ``ClusterError`` when it has ended by a failure."""
+        if self.process.poll():
             self.errors.seek(0)
             raise ClusterError(self.errors.read())
-        return self.so_far()
+
+
+def until_answered(writers: list[DjangoProcess], turns: int) -> None:
+    """Wait until so many turns of ``writer`` processes are answered, some of which may be done."""
+    while sum("text" in line for writer in writers for line in writer.so_far()) < turns:
+        for writer in writers:
+            writer.check()
+        time.sleep(0.05)

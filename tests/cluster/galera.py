@@ -128,6 +128,7 @@ class Cluster:
         first.wait()
         for node in joining:
             node.start()
+        for node in joining:
             node.wait()
 
     def start_proxy(self) -> None:

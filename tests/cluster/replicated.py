@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -11,19 +12,24 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 from django.db import connections
 
-from agent_memory import Agent, Message, RemembersConversations, conversation_store, tool
+from agent_memory import Agent, Approve, Message, RemembersConversations, conversation_store, tool
 from agent_memory.exceptions import AgentMemoryError
 from agent_memory.journals import JournalEntry
 from agent_memory.messages import Step, TextPart, ToolCall, Turn
 from agent_memory.participants import Participant
-from agent_memory.records import (
-    Heading,
-    Once,
-)
+from agent_memory.records import Heading, Once
 from agent_memory.testing import ScriptedProvider, override_provider
 from tests.agents import WAYS, ask
 from tests.cluster import replica
 from tests.cluster.telling import tell
+from tests.fixtures import (
+    resume_as_a_stream,
+    resume_as_a_stream_in_a_task,
+    resume_in_a_task,
+    resume_plainly,
+)
+
+RESUMES = resume_plainly, resume_in_a_task, resume_as_a_stream, resume_as_a_stream_in_a_task
 
 
 @tool
@@ -32,16 +38,22 @@ def note() -> str:
     return "noted"
 
 
+@tool(needs_approval=True)
+def pay() -> str:
+    """Pay a bill."""
+    return "paid"
+
+
 class Coach(RemembersConversations, Agent):
     label = "coach"
-    tools = (note,)
+    tools = (note, pay)
 
 
 def reply(request: Any) -> Any:
     """Answer with the prompt before this one."""
     asked = [message.text for message in request.messages if message.role == "user"]
-    if asked[-1] == "Note" and not request.steps:
-        return ToolCall(id="call", name="note")
+    if asked[-1] in ("Note", "Pay") and not request.steps:
+        return ToolCall(id="call", name=asked[-1].lower())
     return f"after {asked[-2]}" if asked[1:] else "first"
 
 
@@ -136,17 +148,34 @@ def read(one: str, ann: User, notes: replica.Notes) -> dict[str, Any]:
     return seen
 
 
-def go_on_beside_a_stale_replica(one: str, ann: User) -> dict[str, Any]:
+def wait_for_a_person(ann: User) -> list[Any]:
+    """Pause turns, decide on their calls and resume them; return what was seen of each."""
+    seen = []
+    for way, resume in zip(WAYS, RESUMES, strict=True):
+        paused = str(ask(way, Coach().for_user(ann), "Pay").conversation_id)
+        mine = Coach().continue_conversation(paused, ann, must_own=True)
+        waiting = [call.name for call in conversation_store.pending_approvals_for(paused)]
+        busy = refused(partial(mine.prompt, "And?"))
+        left = conversation_store.decide(paused, {"*": Approve()}, decided_by=ann)
+        (result,) = resume(mine).turn.tool_results()
+        seen.append([waiting, busy, list(left), result.value])
+    return seen
+
+
+def go_on_beside_a_stale_replica(one: str, ann: User, notes: replica.Notes) -> dict[str, Any]:
     replica.catch_up()
     before = texts(one), listed(ann)
     replica.stand_still()
     try:
         mine = Coach().continue_conversation(one, ann, must_own=True)
         answers = [ask(way, mine, f"Still {way}").text for way in WAYS]
+        with notes.of("approvals beside a stale replica"):
+            waited = wait_for_a_person(ann)
         new = Coach().for_user(ann).prompt("A new one").conversation_id
         assert new
         seen = {
             "answers": answers,
+            "what waited for a person": waited,
             "the new one is the user's": conversation_store.conversation_belongs_to(new, ann),
             "the new one can be got": conversation_store.get(new) is not None,
             "the new one is owned": Coach()
@@ -172,7 +201,7 @@ def main() -> None:
         use_the_store(one, ann, notes)
         pages = read(one, ann, notes)
         with notes.of("a stale replica"):
-            stale = go_on_beside_a_stale_replica(one, ann)
+            stale = go_on_beside_a_stale_replica(one, ann, notes)
     tell(
         obstacles=obstacles,
         pages=pages,

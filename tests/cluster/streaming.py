@@ -116,6 +116,14 @@ class Cluster:
         for command in (
             "ALTER SYSTEM SET synchronous_standby_names = '*'",
             "SELECT pg_reload_conf()",
+            # The servers read their settings a moment later, and the replica may connect late.
+            """
+            DO $$ BEGIN
+                WHILE NOT EXISTS (SELECT FROM pg_stat_replication WHERE sync_state = 'sync') LOOP
+                    PERFORM pg_sleep(0.05), pg_stat_clear_snapshot();
+                END LOOP;
+            END $$
+            """,
         ):
             self.servers.run(
                 program("psql"), "--host=127.0.0.1", f"--port={self.ports['primary']}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ import pytest
 
 from tests.agents import WAYS
 from tests.cluster import checker
-from tests.cluster.clusters import Cluster, DjangoProcess, Project, running
+from tests.cluster.clusters import Cluster, DjangoProcess, Project, running, until_answered
 from tests.cluster.documented import documented
 from tests.cluster.needs import needs_galera
 
@@ -106,7 +105,9 @@ def retried(told: Lines) -> Counter[Any]:
 
 def assert_all_is_well(cluster: Cluster, told: Lines, nodes: tuple[int, ...] = ALL_NODES) -> None:
     """Assert that the nodes have the same rows, and these are what callers were told."""
-    seen = [project(cluster, cluster.facts["ports"][node]).run("reading") for node in nodes]
+    ports = [cluster.facts["ports"][node] for node in nodes]
+    seen = project(cluster, ports[0]).run("reading", *ports)["servers"]
+    assert len(seen) == len(nodes)
     assert all(other == seen[0] for other in seen)
     assert seen[0]["faults"] == []
     assert checker.faults(seen[0]["turns"], told) == []
@@ -180,9 +181,7 @@ def kill_the_third_node(cluster: Cluster, turns: int) -> Callable[[list[DjangoPr
     """Return what kills it once so many turns have been answered."""
 
     def kill(processes: list[DjangoProcess]) -> None:
-        while sum(count(process.so_far(), "text") for process in processes) < turns:
-            assert all(process.process.poll() is None for process in processes)
-            time.sleep(0.05)
+        until_answered(processes, turns)
         cluster.tell("kill 3")
 
     return kill

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from tests.agents import WAYS
 from tests.cluster import checker
-from tests.cluster.clusters import Cluster, DjangoProcess, Project, running
+from tests.cluster.clusters import Cluster, DjangoProcess, Project, running, until_answered
 from tests.cluster.documented import documented
 from tests.cluster.needs import needs_streaming
 
@@ -89,6 +88,11 @@ def test_turns_go_on_beside_a_replica_that_stands_still(seen: Any) -> None:
     assert seen["stale"]["pages are stale"]
 
 
+def test_what_waits_for_a_person_is_read_and_settled_where_it_is_written(seen: Any) -> None:
+    each = [["pay"], "ApprovalsPending", [], "paid"]
+    assert seen["stale"]["what waited for a person"] == [each] * len(WAYS)
+
+
 def test_a_new_conversation_is_its_owners_before_the_replica_has_it(seen: Any) -> None:
     assert seen["stale"]["the new one is the user's"]
     assert seen["stale"]["the new one can be got"]
@@ -116,7 +120,7 @@ def test_many_processes_take_turns_over_two_connections_that_pgbouncer_shares(
     pooled = project(cluster, "pgbouncer")
     told = write(pooled, "pooled", [cluster.facts["ports"]["pgbouncer"]], turns=20)
     assert not any("fault" in line or "retried" in line for line in told)
-    assert_all_is_well(Project({"DATABASES": {"default": database(cluster, "primary")}}), told)
+    assert_all_is_well(cluster, "primary", told)
 
 
 def test_a_synchronous_replica_that_takes_over_has_every_acknowledged_turn() -> None:
@@ -129,17 +133,14 @@ def test_a_synchronous_replica_that_takes_over_has_every_acknowledged_turn() -> 
         whichever_writes = Project({"DATABASES": {"default": servers}})
 
         def fail_over(processes: list[DjangoProcess]) -> None:
-            while sum("text" in line for one in processes for line in one.so_far()) < 30:
-                assert all(one.process.poll() is None for one in processes)
-                time.sleep(0.05)
+            until_answered(processes, 30)
             cluster.tell("kill primary")
             cluster.tell("promote")
 
         both = f"{ports['primary']},{ports['replica']}"
         told = write(whichever_writes, "failing over", [both], turns=20, meanwhile=fail_over)
         assert any("retried" in line for line in told)
-        promoted = Project({"DATABASES": {"default": database(cluster, "replica")}})
-        assert_all_is_well(promoted, told)
+        assert_all_is_well(cluster, "replica", told)
 
 
 def write(
@@ -173,7 +174,9 @@ def write(
     return told
 
 
-def assert_all_is_well(project: Project, told: list[dict[str, Any]]) -> None:
-    seen = project.run("reading")
+def assert_all_is_well(cluster: Cluster, server: str, told: list[dict[str, Any]]) -> None:
+    """Assert that what is in a server is what callers were told."""
+    here = Project({"DATABASES": {"default": database(cluster, server)}})
+    (seen,) = here.run("reading", cluster.facts["ports"][server])["servers"]
     assert seen["faults"] == []
     assert checker.faults(seen["turns"], told) == []

@@ -37,6 +37,7 @@ from tests.cluster.telling import tell, tell_of_retries
 
 WAIT = 60
 PAUSE = 0.01
+FAULTS = DatabaseError, InterfaceError, TurnNotSaved, ConversationConflict
 TOOL_EVERY = 3
 APPENDED = "appended"
 
@@ -88,7 +89,6 @@ class Work:
 
     def take(self, conversation_id: str, key: str) -> None:
         """Take a turn to its end, whatever happens to the server, and tell it."""
-        attempts = 3 * len(self.orders["ports"])
         unsaved: TurnNotSaved | None = None
         until = time.monotonic() + WAIT
         while True:
@@ -100,15 +100,13 @@ class Work:
                     text = unsaved.turn.text
             except TurnFailed:
                 return tell(failed=key, conversation=conversation_id)
-            except ConversationBusy:  # an append does not wait
+            except (ConversationBusy, *FAULTS) as error:
                 if time.monotonic() > until:
                     raise
                 time.sleep(PAUSE)
-            except (DatabaseError, InterfaceError, TurnNotSaved, ConversationConflict) as error:
+                if isinstance(error, ConversationBusy):
+                    continue  # an append does not wait
                 tell(fault=type(error).__name__, key=key)
-                attempts -= 1
-                if not attempts:
-                    raise
                 if isinstance(error, ConversationConflict):
                     unsaved = None  # what became of the turn is told under its key
                 elif isinstance(error, TurnNotSaved):

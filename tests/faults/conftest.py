@@ -15,7 +15,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from tests.faults import databases
 from tests.faults.acting import Acting
 from tests.faults.clerks import Ledger
-from tests.faults.processes import Workers
+from tests.faults.processes import Process, Workers
 
 
 @pytest.fixture(scope="session")
@@ -73,9 +73,17 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "ledger")
 
 
+@pytest.fixture(scope="session")
+def forking() -> Iterator[Process]:
+    """A process in which Django is ready, of which workers are forks."""
+    process = Process()
+    yield process
+    process.kill()
+
+
 @pytest.fixture
-def workers(shared: None, tmp_path: Path) -> Iterator[Workers]:
-    with Workers(tmp_path) as workers:
+def workers(shared: None, tmp_path: Path, forking: Process) -> Iterator[Workers]:
+    with Workers(tmp_path, forking) as workers:
         yield workers
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -71,10 +70,10 @@ def leave_the_write_ahead_log(path: Path) -> None:
         assert alone.execute("PRAGMA journal_mode=DELETE").fetchone() == ("delete",)
 
 
-def as_json() -> str:
-    """Return what another process needs to reach the database."""
+def place() -> dict[str, Any]:
+    """Return the settings by which another process reaches the database."""
     settings = connections.settings["default"]
-    return json.dumps({"NAME": str(settings["NAME"]), "OPTIONS": settings["OPTIONS"]})
+    return {"NAME": str(settings["NAME"]), "OPTIONS": settings["OPTIONS"]}
 
 
 def empty() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.faults.databases import as_json, until
+from tests.faults.databases import place, until
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -64,43 +64,82 @@ class Worker:
         assert status == 0
 
 
-class Workers:
-    """Starts workers by forking a process in which Django is ready, so that each is cheap."""
+class Process:
+    """A process of ``tests.faults.worker``, which forks workers or, ``alone``, is one."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self._numbers = folder, count()
-        self._running: set[int] = set()
-        self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "tests.faults.worker"],
+    def __init__(self, *arguments: str) -> None:
+        self.popen = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "tests.faults.worker", *arguments],
             cwd=ROOT,
-            env={
-                **os.environ,
-                "DJANGO_SETTINGS_MODULE": "tests.faults.settings",
-                "FAULTS_DATABASE": as_json(),
-            },
+            env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
 
+    def tell(self, order: dict[str, Any]) -> None:
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(json.dumps(order) + "\n")
+        self.popen.stdin.flush()
+
+    def answer(self) -> str:
+        assert self.popen.stdout is not None
+        return self.popen.stdout.readline().strip()
+
+    def wait(self) -> int:
+        with self.popen:
+            return self.popen.wait()
+
+    def kill(self) -> None:
+        self.popen.kill()
+        self.wait()
+
+
+class Workers:
+    """
+    Starts workers: mostly by forking a process in which Django is ready, so that each is cheap.
+
+    ``start_alone()`` gives each an interpreter of its own, as servers do.
+    """
+
+    def __init__(self, folder: Path, forking: Process) -> None:
+        self.folder, self._numbers = folder, count()
+        self._forking = forking
+        self._forked: set[int] = set()
+        self._alone: dict[int, Process] = {}
+
     def start(self, kind: str, **order: Any) -> Worker:
-        report = self.folder / f"report-{next(self._numbers)}"
-        pid = self._ask({"kind": kind, "report": str(report), **order})
-        self._running.add(pid)
+        report = self._report()
+        self._forking.tell(self._order(kind, report, order))
+        pid = int(self._forking.answer())
+        self._forked.add(pid)
         return Worker(self, pid, report)
+
+    def start_alone(self, kind: str, orders: list[dict[str, Any]]) -> list[Worker]:
+        """Start an interpreter for each order; all begin once the last one is ready."""
+        processes = [Process("alone") for _ in orders]
+        self._alone |= {process.popen.pid: process for process in processes}
+        assert all(process.answer() == "ready" for process in processes)
+        begun = []
+        for process, order in zip(processes, orders, strict=True):
+            report = self._report()
+            process.tell(self._order(kind, report, order))
+            begun.append(Worker(self, process.popen.pid, report))
+        return begun
 
     def wait(self, pid: int) -> int:
         """Wait until a worker has ended; return its exit status."""
-        status = self._ask({"wait": pid})
-        self._running.remove(pid)
-        return status
+        if pid in self._alone:
+            return self._alone.pop(pid).wait()
+        self._forking.tell({"wait": pid})
+        self._forked.remove(pid)
+        return int(self._forking.answer())
 
-    def _ask(self, order: dict[str, Any]) -> int:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
+    def _report(self) -> Path:
+        return self.folder / f"report-{next(self._numbers)}"
+
+    def _order(self, kind: str, report: Path, order: dict[str, Any]) -> dict[str, Any]:
+        return {"kind": kind, "report": str(report), "database": place(), **order}
 
     def __enter__(self) -> Self:
         return self
@@ -111,7 +150,8 @@ class Workers:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for pid in self._running:
+        for pid in [*self._forked]:
             os.kill(pid, signal.SIGKILL)
-        with self._process:
-            self._process.communicate()
+            self.wait(pid)
+        for process in self._alone.values():
+            process.kill()

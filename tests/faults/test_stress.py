@@ -22,16 +22,29 @@ def acknowledged(workers: list[Worker]) -> list[Acknowledged]:
     ]
 
 
-def hold(workers: Workers, ledger: Ledger, conversations: list[Any], count: int) -> list[Worker]:
-    """Have eight workers hold turns; the first four are two who click twice."""
-    begun = []
-    for number in range(8):
-        who = number // 2 if number < 4 else number
-        order = {"name": f"w{who}", "seed": who, "count": count, "conversations": conversations}
-        begun.append(workers.start("talk", ledger=str(ledger.path), **order))
+def orders(ledger: Ledger, conversations: list[Any], count: int) -> list[dict[str, Any]]:
+    """Return what eight workers are to do; the first four are two who click twice."""
+    return [
+        {
+            "name": f"w{who}",
+            "seed": who,
+            "count": count,
+            "conversations": conversations,
+            "ledger": str(ledger.path),
+        }
+        for who in (0, 0, 1, 1, 4, 5, 6, 7)
+    ]
+
+
+def assert_all_is_well(begun: list[Worker], ledger: Ledger, count: int) -> None:
+    """Let workers end, and look at what they were told, did and stored."""
     for worker in begun:
         worker.join()
-    return begun
+    answers = acknowledged(begun)
+    assert len(answers) == 8 * count
+    assert len(set(answers)) == 6 * count == len(pairs())
+    assert faults_of_tables() == []
+    assert faults_of_turns(answers, ledger.lines(), alive=True) == []
 
 
 @pytest.mark.heavy
@@ -41,17 +54,11 @@ def test_eight_processes_at_once_lose_double_and_mix_nothing(
     shared: None, workers: Workers, ledger: Ledger, conversations: int, count: int
 ) -> None:
     names = [f"c-{number}" for number in range(conversations)]
-    answers = acknowledged(hold(workers, ledger, names, count))
-    assert len(answers) == 8 * count
-    assert len(set(answers)) == 6 * count == len(pairs())
-    assert faults_of_tables() == []
-    assert faults_of_turns(answers, ledger.lines(), alive=True) == []
+    begun = workers.start_alone("talk", orders(ledger, names, count))
+    assert_all_is_well(begun, ledger, count)
 
 
-def test_a_few_processes_at_once_lose_double_and_mix_nothing(
-    workers: Workers, ledger: Ledger
-) -> None:
-    answers = acknowledged(hold(workers, ledger, ["c-0", "c-1", "c-2", None], 3))
-    assert len(set(answers)) == 6 * 3 == len(pairs())
-    assert faults_of_tables() == []
-    assert faults_of_turns(answers, ledger.lines(), alive=True) == []
+def test_eight_forks_at_once_lose_double_and_mix_nothing(workers: Workers, ledger: Ledger) -> None:
+    names = ["c-0", "c-1", "c-2", None]
+    begun = [workers.start("talk", **order) for order in orders(ledger, names, 3)]
+    assert_all_is_well(begun, ledger, 3)
