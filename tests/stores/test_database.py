@@ -16,6 +16,7 @@ from django.db import IntegrityError, connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from agent_memory import Agent, Message, Participant, RemembersConversations
+from agent_memory.approvals import Deny
 from agent_memory.exceptions import (
     ApprovalsPending,
     ConversationBusy,
@@ -24,7 +25,8 @@ from agent_memory.exceptions import (
     TransactionOpen,
     UnsupportedFormat,
 )
-from agent_memory.messages import Step, TextPart, Turn, Usage
+from agent_memory.journals import JournalEntry
+from agent_memory.messages import Step, TextPart, ToolCall, Turn, Usage
 from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.records import Heading
 from agent_memory.signals import conversation_cleared
@@ -107,6 +109,65 @@ def test_finding_the_last_conversation_takes_one_statement_more(store, conversat
     assert len(statements(lambda: ask(coach))) == 5
 
 
+@pytest.mark.parametrize("streamed", ["stream", "astream"])
+def test_a_streamed_turn_takes_as_many_statements(
+    store, conversation_id, scripted_provider, streamed
+):
+    scripted_provider.extend(["answer"])
+    coach = Coach(keep_last_turns=10).continue_conversation(conversation_id, ADA, must_own=True)
+
+    async def read() -> None:
+        async for _ in coach.astream("a"):
+            pass
+
+    if streamed == "stream":
+        assert len(statements(lambda: list(coach.stream("a")))) == 4
+    else:
+        assert len(statements(async_to_sync(read))) == 4
+
+
+def test_each_transaction_of_a_turn_begins_with_the_update_or_insert_of_its_conversation(
+    store, conversation_id
+):
+    gated = ToolCall(id="a", name="pay", approval_reason="Money.")
+    step = Step(items=(gated,), finish_reason="tool_calls")
+    paused = Turn(user=Message("user", "a"), steps=(step,), status="paused")
+    heading = Heading(conversation_id)
+
+    def journalled() -> None:
+        reservation = store.reserve(conversation_id)
+        entry = JournalEntry(0, -1, step, heading, Message("user", "a"))
+        assert store.journal(reservation, entry, 60)
+        store.release(reservation)
+
+    def resumed() -> None:
+        reservation = store.reserve(conversation_id, resume=True)
+        done = paused.model_copy(update={"status": "completed"})
+        store.settle(heading, done, reservation=reservation)
+
+    works = [
+        lambda: store.append("new", a_turn()),
+        lambda: store.append(conversation_id, a_turn()),
+        journalled,
+        lambda: store.append(heading, paused),
+        lambda: store.decide(conversation_id, {"a": Deny()}),
+        resumed,
+        lambda: store.clear(conversation_id),
+    ]
+    table = connection.ops.quote_name(Conversation._meta.db_table)
+    for work in works:
+        with CaptureQueriesContext(connection) as captured:
+            work()
+        begun = False
+        for query in captured:
+            if query["sql"].startswith("SAVEPOINT"):
+                begun = True
+            elif begun:
+                assert query["sql"].startswith((f"UPDATE {table}", f"INSERT INTO {table}")), query
+                begun = False
+        assert not begun
+
+
 def test_a_call_that_fails_takes_one_statement_to_give_back(store, conversation_id):
     reservation = store.reserve(conversation_id)
     assert len(statements(lambda: store.release(reservation))) == 1
@@ -132,7 +193,7 @@ def test_what_is_read_takes_one_statement(store, conversation_id, read):
 
 
 def test_clearing_takes_as_many_statements_at_any_length(store, conversation_id):
-    assert len(statements(lambda: store.clear(conversation_id))) == 6
+    assert len(statements(lambda: store.clear(conversation_id))) == 7
     assert not ConversationMessage.objects.exists()
 
 
