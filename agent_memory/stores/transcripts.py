@@ -293,7 +293,7 @@ class TranscriptStore(ConversationStore):
 
     def _is_held(self, conversation_id: str) -> bool:
         held = self._held.get(conversation_id)
-        return held is not None and held.until > self.clock()
+        return held is not None and held.until > self._clock()
 
     def _opened(self, conversation_id: str) -> Transcript | None:
         """Return a conversation that is no placeholder."""

@@ -1,19 +1,15 @@
-"""The in-memory store keeps the contract, and takes plain objects."""
+"""The in-memory store keeps the contract, and within its bounds all that is used."""
 
 from __future__ import annotations
 
-import dataclasses
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
-from django.utils.functional import SimpleLazyObject
 
 from agent_memory.exceptions import (
     ConversationConflict,
     ConversationDoesNotExist,
-    InvalidParticipant,
+    InvalidStore,
 )
 from agent_memory.messages import Message, Replay, Step, TextPart, Turn
 from agent_memory.participants import Participant
@@ -23,7 +19,8 @@ from agent_memory.stores.inmemory import InMemoryConversationStore
 from agent_memory.testing import AsyncConversationStoreContract, ConversationStoreContract
 from agent_memory.testing.contract.base import plain_turn, tool_turn
 from agent_memory.testing.contract.journals import entries_of
-from tests.testapp.models import Team
+
+GUEST, OTHER = Participant("guest", "1"), Participant("guest", "2")
 
 
 class TestInMemoryConversationStore(ConversationStoreContract):
@@ -31,6 +28,7 @@ class TestInMemoryConversationStore(ConversationStoreContract):
         return InMemoryConversationStore()
 
 
+@pytest.mark.heavy
 class TestAsyncInMemoryConversationStore(AsyncConversationStoreContract):
     def make_store(self) -> InMemoryConversationStore:
         return InMemoryConversationStore()
@@ -41,81 +39,58 @@ def store() -> InMemoryConversationStore:
     return InMemoryConversationStore()
 
 
-# Plain objects.
+# Bounds.
 
 
-class Guest:
-    def __init__(self, key: Any) -> None:
-        self.id = key
-
-    class Child:
-        id = 7
+def ids(store: InMemoryConversationStore) -> list[str]:
+    return [stored.id for stored in store.list_conversations(None)]
 
 
-class Robot(Guest):
-    pass
+def test_of_more_conversations_than_wanted_the_least_recently_active_are_forgotten():
+    store = InMemoryConversationStore(max_conversations=3)
+    for conversation_id in ("a", "b", "c", "a", "d"):
+        store.append(conversation_id, plain_turn())
+    assert ids(store) == ["d", "a", "c"]
+    assert store.load("b") == ()
+    store.create("e")
+    assert ids(store) == ["e", "d", "a"]
+    store.load("a")
+    store.append("f", plain_turn())
+    assert ids(store) == ["f", "e", "d"]
+    assert store.append("a", plain_turn()).created
 
 
-def test_an_object_with_an_id_is_a_participant(store):
-    guest = f"{__name__}.Guest"
-    assert store.participant_of(Guest(7)) == Participant(guest, "7")
-    assert store.participant_of(Guest("é ")) == Participant(guest, "é ")
-    assert store.participant_of(Guest(0)) == Participant(guest, "0")
-    assert store.participant_of(Robot(7)) == Participant(f"{__name__}.Robot", "7")
-    assert store.participant_of(Guest.Child()) == Participant(f"{guest}.Child", "7")
-    assert store.participant_of(SimpleNamespace(id=7)) == Participant("types.SimpleNamespace", "7")
+def test_a_conversation_that_is_answering_is_not_forgotten():
+    store = InMemoryConversationStore(max_conversations=1)
+    store.append("a", plain_turn())
+    running = store.reserve("a")
+    first = store.reserve("b", create=True)
+    store.append("c", plain_turn())
+    store.append("d", plain_turn())
+    assert ids(store) == ["d", "a"]
+    store.append("b", plain_turn(), reservation=first)
+    assert ids(store) == ["b", "a"]
+    store.append("a", plain_turn("after"), reservation=running)
+    assert ids(store) == ["a"]
+    assert len(store.load("a")) == 4
 
 
-def test_a_lazy_object_is_the_object_behind_it(store):
-    assert store.participant_of(SimpleLazyObject(lambda: Guest(7))) == store.participant_of(
-        Guest(7)
-    )
+def test_what_a_dead_worker_left_is_forgotten_first():
+    store = InMemoryConversationStore(max_conversations=2)
+    store.append("a", plain_turn())
+    dead = store.reserve("b", create=True)
+    for entry in entries_of(tool_turn(), Heading("b")):
+        store.journal(dead, entry, 0)
+    store.append("c", plain_turn())
+    assert ids(store) == ["c", "a"]
+    assert store.renew(dead, 60) is False
 
 
-def test_models_and_participants_are_what_they_are_elsewhere(store):
-    team = Team(pk=7)
-    team._state.adding = False
-    assert store.participant_of(team) == Participant("testapp.team", "7")
-    assert store.participant_of(Participant("a", "b")) == Participant("a", "b")
-    assert store.participant_of(None) is None
-
-
-@pytest.mark.parametrize("key", [None, "", " ", "\n"])
-def test_an_object_without_a_key_is_refused(store, key):
-    with pytest.raises(InvalidParticipant, match="This Guest has no id"):
-        store.participant_of(Guest(key))
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        *(
-            User(),
-            Team(),
-            AnonymousUser(),
-            SimpleLazyObject(AnonymousUser),
-            User,
-            Guest,
-            Guest.Child,
-        ),
-        *(7, "7", object(), {"id": 7}, Guest("x" * 256), Guest("a\0")),
-    ],
-)
-def test_what_stands_for_nobody_is_refused_all_the_same(store, other):
-    with pytest.raises(InvalidParticipant):
-        store.participant_of(other)
-
-
-def test_a_plain_owner_is_known_again(store):
-    reservation = store.reserve("one", participant=Guest(7), create=True)
-    heading = Heading("one", reservation.participant, "coach")
-    store.append(heading, plain_turn(), reservation=reservation)
-    assert store.conversation_belongs_to("one", Guest(7))
-    assert not store.conversation_belongs_to("one", Robot(7))
-    assert store.latest_conversation_id(Guest("7"), "coach") == "one"
-    assert [stored.id for stored in store.list_conversations(Guest(7))] == ["one"]
-    store.append(dataclasses.replace(heading, id="two", participant=Guest(8)), plain_turn())
-    assert store.conversation_belongs_to("two", Guest(8))
+@pytest.mark.parametrize("wrong", [0, -1, "5", 2.5, True])
+def test_a_bound_is_a_whole_number(wrong):
+    with pytest.raises(InvalidStore, match="max_conversations is a whole number from 1"):
+        InMemoryConversationStore(max_conversations=wrong)
+    assert InMemoryConversationStore(max_conversations=None).max_conversations is None
 
 
 # Reservations.
@@ -137,12 +112,12 @@ def test_a_reservation_tells_at_once_of_its_conversation(store):
 
 
 def test_a_dead_first_turn_is_nobodys(store):
-    dead = store.reserve("one", participant=Guest(1), create=True)
+    dead = store.reserve("one", participant=GUEST, create=True)
     store.renew(dead, 0)
     with pytest.raises(ConversationDoesNotExist):
-        store.reserve("one", participant=Guest(1))
-    taken = store.reserve("one", participant=Guest(2), must_own=True, create=True)
-    assert taken.participant == store.participant_of(Guest(2))
+        store.reserve("one", participant=GUEST)
+    taken = store.reserve("one", participant=OTHER, must_own=True, create=True)
+    assert taken.participant == OTHER
     store.renew(taken, 0)
     assert store.create("one", title="Mine").title == "Mine"
     for stale in (dead, taken):
