@@ -141,10 +141,14 @@ def check_store_outlives_the_process(**kwargs: Any) -> Sequence[CheckMessage]:
 
 @register("agent_memory")
 def check_database(**kwargs: Any) -> Sequence[CheckMessage]:
-    """Check that ``DATABASE`` exists and that the tables are routed there: E006, E007."""
-    if not _is_sound("DATABASE") or (alias := conf.setting("DATABASE")) is None:
+    """Check that the database exists, with conversations and content types in it: E006, E007."""
+    if not _is_sound("DATABASE"):
         return []
-    if alias not in connections:
+    named, routed = conf.setting("DATABASE"), router.db_for_write(Conversation)
+    if named is None and not _store_is(DatabaseConversationStore):
+        return []
+    alias = routed if named is None else named
+    if named is not None and alias not in connections:
         return [
             Error(
                 f'AGENT_MEMORY["DATABASE"] is {alias!r}, and DATABASES has no such alias.',
@@ -152,14 +156,18 @@ def check_database(**kwargs: Any) -> Sequence[CheckMessage]:
                 id="agent_memory.E006",
             )
         ]
-    if router.db_for_write(Conversation) == alias and all(
+    if routed == alias and all(
         router.allow_migrate_model(alias, model) for model in (Conversation, ContentType)
     ):
         return []
+    fault = "Conversations, or the content types that they refer to, are not migrated in"
+    if routed != alias:
+        fault = "Conversations are not routed to"
     return [
         Error(
-            f'AGENT_MEMORY["DATABASE"] is {alias!r}, and conversations are not routed there.',
-            hint=f"Add {ROUTER!r} to DATABASE_ROUTERS, before routers that route everything.",
+            f"{fault} the database {alias!r}, which is to keep them.",
+            hint=f"Add {ROUTER!r} to DATABASE_ROUTERS, before routers that route everything, and "
+            f'set AGENT_MEMORY["DATABASE"] to {alias!r}.',
             id="agent_memory.E007",
         )
     ]

@@ -18,7 +18,8 @@ class Participant:
     The owner of a conversation, or who spoke.
 
     ``type`` is the concrete model's ``app_label.model``, ``key`` the text of
-    its primary key (1 to 255 characters), so user 1 and team 1 are two.
+    its primary key (1 to 255 characters), so user 1 and team 1 are two. Both are
+    taken as they are written: the keys "7" and "07" are two.
     """
 
     type: str
@@ -50,10 +51,25 @@ class Participant:
             raise InvalidParticipant(_refusal(obj))
         if obj._state.adding or obj.pk is None:
             raise InvalidParticipant(
-                f"This {meta.object_name} is not saved, so it has no key to remember it by: "
-                "save it first."
+                f"This {meta.object_name} is not saved, or was deleted, so it has no key to "
+                "remember it by: save it first. One that was deleted is still a "
+                'Participant("app_label.model", "its key").'
             )
-        concrete = meta.concrete_model._meta
+        return cls.of_row(obj)
+
+    @classmethod
+    def of_row(cls, obj: Any) -> Participant:
+        """
+        Return the participant under whose key a model instance is filed, be it there or not.
+
+        Raises ``InvalidParticipant`` for a key of several columns.
+        """
+        concrete = obj._meta.concrete_model._meta
+        if len(concrete.pk_fields) > 1:
+            raise InvalidParticipant(
+                f"{concrete.object_name} has a primary key of several columns, and a participant "
+                f'has one key: pass Participant("{concrete.label_lower}", "text that names it").'
+            )
         return cls(concrete.label_lower, str(concrete.pk.to_python(obj.pk)))
 
     def get_object(self) -> Any:
@@ -64,11 +80,15 @@ class Participant:
         """
         try:
             model = apps.get_model(self.type)
-            return model._base_manager.get(pk=model._meta.pk.to_python(self.key))
+            found = model._base_manager.get(pk=model._meta.pk.to_python(self.key))
+            # Its table may find a row under other texts than its own: in other case, say.
+            if Participant.of(found) == self:
+                return found
         except (LookupError, ValueError, ValidationError, ObjectDoesNotExist):
-            raise ParticipantDoesNotExist(
-                f"There is no {self.type} with the key {self.key!r:.80} any more."
-            ) from None
+            pass
+        raise ParticipantDoesNotExist(
+            f"There is no {self.type} with the key {self.key!r:.80} any more."
+        )
 
     async def aget_object(self) -> Any:
         """See get_object()."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, Self
 
 from django.contrib.contenttypes.models import ContentType
@@ -61,17 +63,32 @@ class ConversationQuerySet(models.QuerySet[Any]):
 
         Raises ``ValueError`` for objects that are in another database.
         """
-        theirs, ours = (router.db_for_write(model) for model in (participants.model, self.model))
-        if theirs != ours:
-            raise ValueError(
-                f"{participants.model._meta.label} is in the database {theirs!r}, conversations "
-                f"are in {ours!r}: no statement joins them. Use for_participant() for each."
-            )
+        self._check_beside(participants.model)
         content_type = ContentType.objects.db_manager(self.db).get_for_model(participants.model)
         return self.filter(
             participant_type=content_type,
             participant_key__in=participants.order_by().values(participant_text=KeyOf("pk")),
         )
+
+    def for_outer(self, model: type[models.Model], pk: str = "pk") -> Self:
+        """
+        Return the conversations of each object of an outer query, as a subquery of it.
+
+        ``Team.objects.filter(Exists(Conversation.objects.for_outer(Team)))`` are the
+        teams that have conversations; ``pk`` leads from the outer model to the key of
+        ``model``. Raises ``ValueError`` for a model that is in another database.
+        """
+        self._check_beside(model)
+        label = model._meta.concrete_model._meta.label_lower  # type: ignore[union-attr]
+        return self.filter(_filed_under(label), participant_key=KeyOf(models.OuterRef(pk)))
+
+    def _check_beside(self, model: type[models.Model]) -> None:
+        theirs, ours = (router.db_for_write(each) for each in (model, self.model))
+        if theirs != ours:
+            raise ValueError(
+                f"{model._meta.label} is in the database {theirs!r}, conversations are in "
+                f"{ours!r}: no statement joins them. Use for_participant() for each."
+            )
 
 
 class ToolApprovalQuerySet(models.QuerySet[Any]):
@@ -91,14 +108,63 @@ class ToolApprovalQuerySet(models.QuerySet[Any]):
         return self.filter(_owned_by(participant, "message__conversation__"))
 
 
+class OwnConversationQuerySet(ConversationQuerySet):
+    """
+    The conversations of one instance, which ``prefetch_related()`` reads for many at once.
+
+    It is what Django takes for the manager of a relation: hence the names.
+    """
+
+    _hints: dict[str, Any]
+    _prefetch_done: bool
+
+    def of(self, instance: models.Model) -> Self:
+        self._hints = {"participant": Participant.of(instance)}
+        return self.opened().for_participant(self._hints["participant"])
+
+    def all(self) -> Self:
+        """Return what was prefetched, as the manager of a relation does."""
+        return self if self._prefetch_done else super().all()
+
+    def get_queryset(self) -> Self:
+        return self
+
+    def _apply_rel_filters(self, queryset: models.QuerySet[Any]) -> Self:
+        own = type(self)(self.model, queryset.query, queryset.db, self._hints)
+        return own.for_participant(self._hints["participant"])
+
+    def get_prefetch_querysets(
+        self, instances: Sequence[models.Model], querysets: Sequence[Any] | None = None
+    ) -> Any:
+        """Read the conversations of many instances, in one query."""
+        keys = defaultdict(list)
+        for owner in {Participant.of_row(instance) for instance in instances}:
+            keys[owner.type].append(owner.key)
+        theirs = models.Q()
+        for label, texts in keys.items():
+            theirs |= _filed_under(label) & models.Q(participant_key__in=texts)
+        queryset = querysets[0] if querysets else type(self)(self.model).opened()
+
+        def owner_of(row: Any) -> Participant:
+            types = ContentType.objects.db_manager(row._state.db)
+            filed = types.get_for_id(row.participant_type_id)
+            return Participant(f"{filed.app_label}.{filed.model}", row.participant_key)
+
+        return queryset.filter(theirs), owner_of, Participant.of_row, False, "conversations", False
+
+
 def _owned_by(participant: Any, prefix: str = "") -> models.Q:
     """Return the condition that a conversation, which a prefix leads to, is a participant's."""
     owner = Participant.of(participant)
     if owner is None:
         return models.Q((f"{prefix}participant_type__isnull", True))
-    app_label, _, model = owner.type.partition(".")
+    return _filed_under(owner.type, prefix) & models.Q((f"{prefix}participant_key", owner.key))
+
+
+def _filed_under(label: str, prefix: str = "") -> models.Q:
+    """Return the condition that the owner of a conversation is of a model."""
+    app_label, _, model = label.partition(".")
     return models.Q(
         (f"{prefix}participant_type__app_label", app_label),
         (f"{prefix}participant_type__model", model),
-        (f"{prefix}participant_key", owner.key),
     )

@@ -31,6 +31,16 @@ class NoTypesRouter:
         return False if app_label == "contenttypes" else None
 
 
+class OtherRouter:
+    """Keeps conversations in another database, and content types in the first one only."""
+
+    def db_for_write(self, model: Any, **hints: Any) -> str | None:
+        return "other" if model._meta.app_label == "agent_memory" else None
+
+    def allow_migrate(self, db: str, app_label: str, **hints: Any) -> bool | None:
+        return db == "default" if app_label == "contenttypes" else None
+
+
 def told(*numbers: str) -> list[CheckMessage]:
     """Return what the checks say that need no database; other numbers are unexpected."""
     messages = run_checks(tags=["agent_memory"], databases=[])
@@ -102,6 +112,17 @@ def test_conversations_that_are_not_routed_to_their_database_are_an_error(
         (error,) = told("E007")
     assert isinstance(error, Error)
     assert f"Add '{MEMORY_ROUTER}' to DATABASE_ROUTERS" in str(error.hint)
+
+
+@pytest.mark.usefixtures("other")
+def test_content_types_that_a_router_of_your_own_leaves_behind_are_an_error() -> None:
+    with override_settings(DATABASE_ROUTERS=[f"{__name__}.OtherRouter"]):
+        (error,) = told("E007")
+        assert "content types that they refer to, are not migrated in the database 'other'" in (
+            error.msg
+        )
+        with override_agent_memory(STORE=IN_MEMORY), override_settings(DEBUG=True):
+            assert told() == []
 
 
 @pytest.mark.usefixtures("other")

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import models
-from django.test.utils import isolate_apps
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils.functional import SimpleLazyObject
 
 from agent_memory.exceptions import InvalidParticipant, ParticipantDoesNotExist
 from agent_memory.participants import Participant
-from tests.testapp.models import Escalation, Place, Team, Ticket
+from tests.testapp.models import Crew, Escalation, Log, Member, Place, Seat, Ship, Team, Ticket
 
 
 def saved(instance):
@@ -49,36 +49,35 @@ def test_a_key_is_the_same_however_it_was_written():
     assert Participant.of(saved(User(pk=0))) == Participant("auth.user", "0")
 
 
-@isolate_apps("tests.testapp")
 def test_a_proxy_is_its_concrete_model():
-    class Squad(Team):
-        class Meta:
-            app_label = "testapp"
-            proxy = True
-
-    assert Participant.of(saved(Squad(pk=7))) == Participant("testapp.team", "7")
+    assert Participant.of(saved(Crew(pk=7))) == Participant("testapp.team", "7")
 
 
-@isolate_apps("tests.testapp")
-def test_a_child_of_a_concrete_model_is_itself():
-    class Crew(Team):
-        class Meta:
-            app_label = "testapp"
-
-    assert Participant.of(saved(Crew(pk=7))) == Participant("testapp.crew", "7")
-
-
-@isolate_apps("tests.testapp")
-def test_a_key_that_is_a_relation_is_the_key_behind_it():
-    class Profile(models.Model):
-        ticket = models.OneToOneField(Ticket, models.CASCADE, primary_key=True)
-
-        class Meta:
-            app_label = "testapp"
-
+def test_a_child_of_a_concrete_model_is_itself_and_its_parent_another():
     key = uuid.uuid4()
-    profile = saved(Profile(ticket=saved(Ticket(pk=key))))
-    assert Participant.of(profile) == Participant("testapp.profile", str(key))
+    escalation = saved(Escalation(pk=key))
+    assert Participant.of(escalation) == Participant("testapp.escalation", str(key))
+    assert Participant.of(saved(Ticket(pk=key))) == Participant("testapp.ticket", str(key))
+
+
+def test_a_key_may_have_any_name():
+    assert Participant.of(saved(Ship(number=7))) == Participant("testapp.ship", "7")
+
+
+def test_a_user_of_the_projects_own_is_one_like_any_other():
+    member = saved(Member(email="ada@example.com"))
+    assert Participant.of(member) == Participant("testapp.member", str(member.pk))
+
+
+def test_a_key_that_is_a_relation_is_the_key_behind_it():
+    key = uuid.uuid4()
+    log = saved(Log(ticket=saved(Ticket(pk=key))))
+    assert Participant.of(log) == Participant("testapp.log", str(key))
+
+
+def test_a_key_of_several_columns_is_refused_with_the_remedy():
+    with pytest.raises(InvalidParticipant, match=r'Participant\("testapp.seat", "text that'):
+        Participant.of(saved(Seat(ship_id=1, row=2)))
 
 
 def test_a_lazy_user_is_the_user():
@@ -128,10 +127,47 @@ def test_a_participant_leads_back_to_its_instance():
         Ticket.objects.create(),
         Place.objects.create(code=" Ä "),
         Escalation.objects.create(),
+        Ship.objects.create(),
+        Member.objects.create(email="ada@example.com"),
+        Log.objects.create(ticket=Ticket.objects.create()),
     ):
         participant = Participant.of(instance)
         assert participant.get_object() == instance
         assert async_to_sync(participant.aget_object)() == instance
+
+
+@pytest.mark.django_db
+def test_what_was_not_loaded_does_not_matter():
+    ada = User.objects.create(username="ada")
+    deferred = User.objects.defer("username").get()
+    with CaptureQueriesContext(connection) as captured:
+        assert Participant.of(deferred) == Participant.of(ada)
+    assert not captured.captured_queries
+
+
+@pytest.mark.django_db
+def test_an_instance_that_was_deleted_is_refused_with_the_remedy():
+    ada = User.objects.create(username="ada")
+    ada.delete()
+    with pytest.raises(InvalidParticipant, match=r'was deleted.*is still a Participant\("app_l'):
+        Participant.of(ada)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("awkward", ["kiel", "Kiel ", " Kiel", "KIEL", "Ki\u00e9l"])
+def test_a_text_key_leads_back_to_the_very_same_text_only(awkward):
+    Place.objects.create(code="Kiel")
+    with pytest.raises(ParticipantDoesNotExist):
+        Participant("testapp.place", awkward).get_object()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("written", ["07", " 7", "7.0", "+7"])
+def test_a_number_that_is_written_otherwise_is_another_participant(written):
+    User.objects.create(pk=7, username="ada")
+    assert Participant("auth.user", written) != Participant("auth.user", "7")
+    with pytest.raises(ParticipantDoesNotExist):
+        Participant("auth.user", written).get_object()
 
 
 @pytest.mark.django_db
@@ -142,6 +178,7 @@ def test_a_participant_leads_back_to_its_instance():
         Participant("auth.user", "9" * 30),
         Participant("auth.user", "ada"),
         Participant("testapp.ticket", "7"),
+        Participant("testapp.seat", "(1, 2)"),
         Participant("testapp.removed", "7"),
         Participant("removed.user", "7"),
         Participant("robot", "7"),

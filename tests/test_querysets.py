@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.contenttypes.models import ContentType
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, Subquery
 from django.utils import timezone
 
 from agent_memory.exceptions import InvalidParticipant
 from agent_memory.models import Conversation, ConversationMessage, ToolApproval
 from agent_memory.participants import Participant
 from agent_memory.querysets import KeyOf
-from tests.testapp.models import Escalation, Place, Team, Ticket
+from tests.testapp.models import Crew, Escalation, Log, Member, Place, Ship, Team, Ticket
 
 pytestmark = pytest.mark.django_db
 
-MODELS = [Team, Ticket, Place, Escalation]
+MODELS = [Team, Crew, Ticket, Place, Escalation, Ship, Log, Member]
 
 # None are the same to a database that ignores case and blanks.
 PLACES = ["Kiel", "Bonn ", " Trier", "K\u00f6ln", "\U0001f600", "1", "%", "_", "'"]
@@ -30,6 +30,10 @@ def make(model: Any, number: int) -> Any:
     """Return a saved instance with a key of its own."""
     if model is Place:
         return Place.objects.create(code=PLACES[number])
+    if model is Log:
+        return Log.objects.create(ticket=Ticket.objects.create())
+    if model is Member:
+        return Member.objects.create(email=f"{number}@example.com")
     return model.objects.create()
 
 
@@ -120,15 +124,52 @@ def test_the_conversations_of_a_queryset_are_found_and_excluded(model: Any) -> N
 def test_objects_are_told_by_whether_they_have_conversations(model: Any) -> None:
     one, two = make(model, 0), make(model, 1)
     open_for(one)
-    theirs = Exists(
-        Conversation.objects.filter(
-            participant_type=ContentType.objects.get_for_model(model),
-            participant_key=KeyOf(OuterRef("pk")),
-        )
-    )
+    open_for(Participant("auth.user", Participant.of_row(two).key))
+    theirs = Exists(Conversation.objects.for_outer(model))
     assert list(model.objects.filter(theirs)) == [one]
     assert list(model.objects.exclude(theirs)) == [two]
     assert list(model.objects.filter(~theirs)) == [two]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_objects_are_told_by_what_their_conversations_are(model: Any) -> None:
+    one, two = make(model, 0), make(model, 1)
+    for owner, agent in ((one, "coach"), (two, "clerk"), (two, "clerk")):
+        Conversation.objects.filter(pk=open_for(owner)).update(agent=agent)
+    coached = Exists(Conversation.objects.filter(agent="coach").for_outer(model))
+    assert list(model.objects.filter(coached)) == [one]
+    agent = Conversation.objects.for_outer(model).values("agent").distinct()
+    counted = Conversation.objects.for_outer(model).order_by().values("participant_key")
+    found = model.objects.annotate(
+        agent=Subquery(agent), conversations=Subquery(counted.values(number=Count("pk")))
+    )
+    assert {(each.pk, each.agent, each.conversations) for each in found} == {
+        (one.pk, "coach", 1),
+        (two.pk, "clerk", 2),
+    }
+
+
+def test_objects_are_told_by_the_conversations_of_what_they_refer_to() -> None:
+    one, two = make(Log, 0), make(Log, 1)
+    open_for(one.ticket)
+    open_for(two)
+    theirs = Exists(Conversation.objects.for_outer(Ticket, "ticket"))
+    assert list(Log.objects.filter(theirs)) == [one]
+
+
+def test_a_child_has_not_the_conversations_of_its_parent() -> None:
+    child = make(Escalation, 0)
+    parents, childs = open_for(child.ticket_ptr), open_for(child)
+    assert ids(Conversation.objects.for_participants(Ticket.objects.all())) == {parents}
+    assert ids(Conversation.objects.for_participants(Escalation.objects.all())) == {childs}
+
+
+def test_a_proxy_has_the_conversations_of_its_model() -> None:
+    crew = make(Crew, 0)
+    theirs = open_for(crew)
+    assert ids(Conversation.objects.for_participant(Team.objects.get())) == {theirs}
+    assert ids(Conversation.objects.for_participants(Team.objects.all())) == {theirs}
+    assert ids(Conversation.objects.for_participants(Crew.objects.all())) == {theirs}
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -136,7 +177,7 @@ def test_the_key_of_a_row_is_the_key_of_its_participant(model: Any) -> None:
     for number in range(len(PLACES) if model is Place else 3):
         make(model, number)
     for obj, key in [(row, row.text) for row in model.objects.annotate(text=KeyOf("pk"))]:
-        assert Participant.of(obj) == Participant(model._meta.label_lower, key)
+        assert Participant.of_row(obj).key == key
 
 
 def test_text_keys_are_told_apart_to_the_last_byte() -> None:

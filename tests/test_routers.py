@@ -143,3 +143,27 @@ def test_participants_of_another_database_cannot_be_joined_and_are_refused(seen:
 
 def test_the_admin_shows_conversations_and_participants_from_both(seen: Any) -> None:
     assert seen["admin"] == [True, True]
+
+
+def test_turns_wait_for_a_person_there_who_is_read_from_elsewhere(seen: Any) -> None:
+    assert (seen["waits"], seen["waits for ann"]) == (["call-1"], 1)
+    assert seen["decided by"] == ["ann", "memory"]
+
+
+def test_conversations_are_handed_over_there_and_become_nobodys(seen: Any) -> None:
+    assert seen["handed over"] == "ann"
+    assert seen["nobody"] == [None, None]
+
+
+def test_the_conversations_of_instances_are_prefetched_from_there(seen: Any) -> None:
+    assert seen["theirs"] == [["a", "memory"], ["b", "memory"]]
+
+
+def test_who_has_conversations_there_is_told_by_their_keys_and_not_by_a_join(seen: Any) -> None:
+    assert seen["who has some"] == 2
+    assert "testapp.Patient is in the database 'default'" in seen["an outer query of elsewhere"]
+
+
+def test_policies_are_followed_there_once_the_deletion_is_committed(seen: Any) -> None:
+    assert seen["Patient is gone"] == [[1, 1, 1], [1, 1, 1], [1, 0, 1]]
+    assert seen["Visitor is gone"] == [[1, 1, 1], [1, 1, 1], [0, 0, 0]]

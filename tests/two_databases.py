@@ -23,8 +23,20 @@ from django.test.utils import setup_test_environment
 from django.utils import timezone
 
 from agent_memory import Agent, RemembersConversations, conversation_store
-from agent_memory.models import Conversation, ConversationMessage
+from agent_memory.approvals import Approve
+from agent_memory.messages import Turn
+from agent_memory.models import (
+    Conversation,
+    ConversationAttachment,
+    ConversationMessage,
+    ToolApproval,
+)
+from agent_memory.participants import Participant
+from agent_memory.records import Heading
 from agent_memory.testing import ScriptedProvider, override_provider
+from agent_memory.testing.contract.base import plain_turn
+from agent_memory.testing.contract.pausing import asking_turn
+from tests.testapp.models import Patient, Visitor
 
 
 class Coach(RemembersConversations, Agent):
@@ -113,6 +125,83 @@ def use() -> dict[str, Any]:
 
     conversation_store.clear(reply.conversation_id)
     seen["rows after clearing"] = rows("memory")
+    Conversation.objects.all().delete()
+    return seen | waiting(ann) | owned() | gone()
+
+
+def talk(conversation_id: str, owner: Any, turn: Turn | None = None) -> None:
+    conversation_store.append(Heading(conversation_id, Participant.of(owner)), turn or plain_turn())
+
+
+def waiting(ann: User) -> dict[str, Any]:
+    """Return what is seen of a turn that waits for a person."""
+    talk("paused", ann, asking_turn(calls=2))
+    left = conversation_store.decide("paused", {"call-0": Approve()}, decided_by=ann)
+    decided = ToolApproval.objects.exclude(decided_by_type=None).get()
+    seen = {
+        "waits": [each.id for each in left],
+        "waits for ann": ToolApproval.objects.waiting().for_participant(ann).count(),
+        "decided by": [decided.decided_by.username, decided._state.db],
+    }
+    conversation_store.transfer_conversation("paused", None)
+    conversation_store.transfer_conversation("paused", ann)
+    seen["handed over"] = Conversation.objects.get().participant.username
+    conversation_store.anonymise_participant(ann)
+    decided.refresh_from_db()
+    seen["nobody"] = [Conversation.objects.get().participant, decided.decided_by]
+    conversation_store.clear("paused")
+    return seen
+
+
+def owned() -> dict[str, Any]:
+    """Return what is seen of the conversations of a model's instances."""
+    for name, patient in [(name, Patient.objects.create()) for name in "ab"]:
+        talk(name, patient)
+    silent = Patient.objects.create()
+    read = Patient.objects.exclude(pk=silent.pk).prefetch_related("conversations")
+    theirs = sorted((c.pk, c._state.db) for patient in read for c in patient.conversations.all())
+    keys = Conversation.objects.filter(
+        participant_type__app_label="testapp", participant_type__model="patient"
+    ).values_list("participant_key", flat=True)
+    seen = {
+        "theirs": theirs,
+        "who has some": Patient.objects.filter(pk__in=list(keys)).count(),
+        "an outer query of elsewhere": refused(lambda: Conversation.objects.for_outer(Patient)),
+    }
+    Conversation.objects.all().delete()
+    Patient.objects.all().delete()
+    return seen
+
+
+def gone() -> dict[str, Any]:
+    """Return what is seen of policies, before and after the commit of a deletion."""
+    seen = {}
+    for model, fields in ((Patient, {}), (Visitor, {"code": "one"})):
+        instance = model.objects.create(**fields)
+        key = Participant.of_row(instance).key
+        talk(model.__name__, instance)
+        ConversationAttachment.objects.create(
+            conversation_id=model.__name__,
+            sha256=key,
+            public_id=key,
+            size=1,
+            data=b"1",
+            created_at=timezone.now(),
+        )
+
+        def left(name: str = model.__name__, key: str = key) -> list[int]:
+            kept = Conversation.objects.filter(pk=name)
+            files = ConversationAttachment.objects.filter(conversation_id=name)
+            return [kept.count(), kept.filter(participant_key=key).count(), files.count()]
+
+        with transaction.atomic("default"):
+            instance.delete()
+            transaction.set_rollback(True, using="default")
+        rolled_back = left()
+        with transaction.atomic("default"):
+            model.objects.all().delete()
+            before = left()
+        seen[f"{model.__name__} is gone"] = [rolled_back, before, left()]
     return seen
 
 

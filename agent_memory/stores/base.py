@@ -76,7 +76,7 @@ class ConversationStore:
     append_ends_reservation = False
     """Whether ``append`` under a reservation checks its token and releases it itself."""
 
-    clock = staticmethod(time.monotonic)
+    _clock = staticmethod(time.monotonic)
     """Seconds by which reservations expire, if they are held by the base."""
 
     def __init__(self, **options: Any) -> None:
@@ -176,7 +176,7 @@ class ConversationStore:
             held = self._held.get(reservation.conversation_id)
             if held is None or held.token != reservation.turn_id:
                 return False
-            held.until = self.clock() + seconds
+            held.until = self._clock() + seconds
             return True
 
     def journal(self, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
@@ -247,7 +247,7 @@ class ConversationStore:
 
     def _hold(self, reservation: Reservation) -> Reservation:
         """Note a reservation in this process; raises ``ConversationBusy``."""
-        now = self.clock()
+        now = self._clock()
         key = reservation.once.key if reservation.once else None
         with self._lock:
             held = self._held.get(reservation.conversation_id)

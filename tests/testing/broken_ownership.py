@@ -118,3 +118,163 @@ class TakesAnybody(Store):
             return super().participant_of(obj)
         except InvalidParticipant:
             return Participant(type(obj).__name__, "1")
+
+
+@breaks("test_what_is_nobodys_is_handed_over_with_what_nobody_said")
+class HandsOverWithoutWhatNobodySaid(Store):
+    def transfer_conversation(self, conversation_id: str, participant: Any) -> None:
+        self._transcripts[conversation_id].participant = self.participant_of(participant)
+
+
+@breaks("test_what_is_nobodys_is_handed_over_with_what_nobody_said")
+class HandsOverAllThatIsNobodys(Store):
+    def transfer_conversation(self, conversation_id: str, participant: Any) -> None:
+        super().transfer_conversation(conversation_id, participant)
+        for transcript in self._transcripts.values():
+            if transcript.participant is None:
+                transcript.transfer(self.participant_of(participant))
+
+
+@breaks("test_what_is_somebodys_is_handed_over_without_what_they_said")
+class HandsOverWhatTheOwnerSaid(Store):
+    def transfer_conversation(self, conversation_id: str, participant: Any) -> None:
+        transcript = self._transcripts.get(conversation_id)
+        if transcript is not None and transcript.participant is not None:
+            transcript.anonymise(transcript.participant)
+        super().transfer_conversation(conversation_id, participant)
+
+
+@breaks("test_what_is_somebodys_is_handed_over_without_what_they_said")
+class HandsOverNothingOfSomebodys(Store):
+    def transfer_conversation(self, conversation_id: str, participant: Any) -> None:
+        stored = self.get(conversation_id)
+        if stored is None or stored.participant is None:
+            super().transfer_conversation(conversation_id, participant)
+
+
+@breaks("test_handing_over_changes_nothing_but_the_owner")
+class CountsHandingOverAsActivity(Store):
+    def transfer_conversation(self, conversation_id: str, participant: Any) -> None:
+        super().transfer_conversation(conversation_id, participant)
+        self._transcripts[conversation_id].last_activity = self._tick()
+
+
+@breaks("test_what_is_not_there_cannot_be_handed_over_nor_to_what_can_own_nothing")
+class HandsOverWhatIsMerelyReserved(Store):
+    def _opened(self, conversation_id: str) -> Transcript | None:
+        return self._transcripts.get(conversation_id)
+
+    def get(self, conversation_id: str) -> StoredConversation | None:
+        opened = super()._opened(conversation_id)
+        return None if opened is None else opened.stored()
+
+
+@breaks("test_what_is_not_there_cannot_be_handed_over_nor_to_what_can_own_nothing")
+class HandsNothingOverQuietly(Store):
+    def transfer_conversation(self, conversation_id: str, participant: Any) -> None:
+        if self.get(conversation_id) is not None:
+            super().transfer_conversation(conversation_id, participant)
+
+
+@breaks("test_a_turn_that_runs_goes_on_when_its_conversation_is_handed_over")
+class CutsOffWhenHandingOver(Store):
+    def transfer_conversation(self, conversation_id: str, participant: Any) -> None:
+        super().transfer_conversation(conversation_id, participant)
+        self._cut_off(self._transcripts[conversation_id])
+
+
+@breaks("test_all_conversations_of_a_participant_are_cleared_and_no_others")
+class ClearsTheFirstPage(Store):
+    def clear_conversations(self, participant: Any) -> None:
+        for stored in self.list_conversations(self._somebody(participant)):
+            self.clear(stored.id)
+
+
+@breaks("test_all_conversations_of_a_participant_are_cleared_and_no_others")
+class ClearsWhereverTheySpoke(Store):
+    def clear_conversations(self, participant: Any) -> None:
+        speaker = self._somebody(participant)
+        for transcript in [*self._transcripts.values()]:
+            if speaker in {who for who, _ in transcript.spoke}:
+                self.clear(transcript.id)
+
+
+@breaks("test_a_participant_becomes_nobody_wherever_they_are_and_others_stay")
+class MakesNobodyOfOwnersAlone(Store):
+    def anonymise_participant(self, participant: Any) -> None:
+        gone = self._somebody(participant)
+        for transcript in self._transcripts.values():
+            if transcript.participant == gone:
+                transcript.anonymise(gone)
+
+
+@breaks("test_a_participant_becomes_nobody_wherever_they_are_and_others_stay")
+class MakesNobodyOfAllWithTheKey(Store):
+    def anonymise_participant(self, participant: Any) -> None:
+        gone = self._somebody(participant)
+        super().anonymise_participant(gone)
+        for transcript in self._transcripts.values():
+            for speaker in {who for who, _ in transcript.spoke if who and who.key == gone.key}:
+                transcript.anonymise(speaker)
+
+
+@breaks("test_who_decided_becomes_nobody_too")
+class RemembersWhoDecided(Store):
+    def anonymise_participant(self, participant: Any) -> None:
+        kept = {
+            transcript.id: transcript.paused.approvals
+            for transcript in self._transcripts.values()
+            if transcript.paused is not None
+        }
+        super().anonymise_participant(participant)
+        for conversation_id, approvals in kept.items():
+            paused = self._transcripts[conversation_id].paused
+            assert paused is not None
+            paused.approvals = approvals
+
+
+@breaks(
+    "test_a_turn_that_runs_when_its_owner_becomes_nobody_is_not_saved",
+    "test_what_it_did_so_far_is_recorded_as_said_by_nobody",
+    "test_a_paused_turn_that_is_resumed_then_stays_paused",
+)
+class LetsTurnsOfWhoIsGoneGoOn(Store):
+    def _cut_off(self, transcript: Transcript) -> None:
+        pass
+
+
+@breaks("test_a_turn_that_runs_when_its_owner_becomes_nobody_is_not_saved")
+class CutsOffEveryTurn(Store):
+    def anonymise_participant(self, participant: Any) -> None:
+        super().anonymise_participant(participant)
+        self._held.clear()
+
+
+@breaks("test_what_it_did_so_far_is_recorded_as_said_by_nobody")
+class ForgetsWhatWasDoneSoFar(Store):
+    def _cut_off(self, transcript: Transcript) -> None:
+        transcript.drop_journal()
+        super()._cut_off(transcript)
+
+
+@breaks("test_what_it_did_so_far_is_recorded_as_said_by_nobody")
+class RecordsWhoIsGone(Store):
+    def anonymise_participant(self, participant: Any) -> None:
+        gone = self._somebody(participant)
+        for transcript in self._transcripts.values():
+            transcript.anonymise(gone)
+            self._cut_off(transcript)
+
+
+@breaks("test_a_paused_turn_that_is_resumed_then_stays_paused")
+class DropsAPauseThatIsResumed(Store):
+    def _cut_off(self, transcript: Transcript) -> None:
+        if transcript.paused is not None:
+            transcript.discard(ended=self._tick())
+        self._held.pop(transcript.id, None)
+
+
+@breaks("test_only_somebody_can_be_cleared_or_become_nobody")
+class ClearsAllThatIsNobodys(Store):
+    def _somebody(self, obj: Any) -> Any:
+        return self.participant_of(obj)

@@ -83,21 +83,26 @@ def end(using: str, held: HeldReservation, *, although_running: bool) -> bool:
 
     def work() -> bool:
         with durable(using):
-            seen = Conversation.objects.using(using).filter(
-                id=held.conversation_id, reservation=held.token
+            return cut_off(
+                using, held.conversation_id, held.token, although_running=although_running
             )
-            if not although_running:
-                seen = seen.filter(reserved_until__lte=DatabaseMilliseconds())
-            if not seen.update(reserved_until=1):
-                return False
-            journalled, opened_at, paused = seen.values_list(
-                "journalled", "opened_at", "paused_position"
-            ).get()
-            if journalled:
-                burying.bury(using, held.conversation_id, held.token, paused=paused is not None)
-            else:
-                statement = queries.release if opened_at else queries.drop_placeholder
-                statement.run(using, id=held.conversation_id, reservation=held.token)
-        return True
 
     return retried(using, work)
+
+
+def cut_off(using: str, conversation_id: str, token: str, *, although_running: bool = True) -> bool:
+    """End a reservation inside a transaction that is open. See end()."""
+    seen = Conversation.objects.using(using).filter(id=conversation_id, reservation=token)
+    if not although_running:
+        seen = seen.filter(reserved_until__lte=DatabaseMilliseconds())
+    if not seen.update(reserved_until=1):
+        return False
+    journalled, opened_at, paused = seen.values_list(
+        "journalled", "opened_at", "paused_position"
+    ).get()
+    if journalled:
+        burying.bury(using, conversation_id, token, paused=paused is not None)
+    else:
+        statement = queries.release if opened_at else queries.drop_placeholder
+        statement.run(using, id=conversation_id, reservation=token)
+    return True

@@ -159,41 +159,41 @@ class OwnershipPromises(Promises):
 
     # Handing over.
 
-    def speakers(self, conversation_id: str) -> list[Participant | None]:
+    def speakers_in(self, conversation_id: str) -> list[Participant | None]:
         """Return who said what, oldest first."""
         page = self.store.paginate_conversation_messages(conversation_id)
         return [message.participant for message in page if message.role == "user"][::-1]
 
-    def listed(self, owner: Participant | None) -> set[str]:
+    def ids_of(self, owner: Participant | None) -> set[str]:
         return {stored.id for stored in self.store.list_conversations(owner)}
 
-    def say(self, conversation_id: str, *speakers: Participant | None) -> None:
+    def let_speak(self, conversation_id: str, *speakers: Participant | None) -> None:
         for speaker in speakers:
             self.store.append(Heading(conversation_id, speaker, COACH), plain_turn())
 
     def test_what_is_nobodys_is_handed_over_with_what_nobody_said(self) -> None:
-        self.say(ONE, None, self.sibling, None)
-        self.say(TWO, None)
+        self.let_speak(ONE, None, self.sibling, None)
+        self.let_speak(TWO, None)
         self.store.transfer_conversation(ONE, self.owner)
         assert self.store.conversation_belongs_to(ONE, self.owner)
-        assert (self.listed(self.owner), self.listed(None)) == ({ONE}, {TWO})
-        assert self.speakers(ONE) == [self.owner, self.sibling, self.owner]
-        assert self.speakers(TWO) == [None]
+        assert (self.ids_of(self.owner), self.ids_of(None)) == ({ONE}, {TWO})
+        assert self.speakers_in(ONE) == [self.owner, self.sibling, self.owner]
+        assert self.speakers_in(TWO) == [None]
         assert self.store.latest_conversation_id(self.owner, COACH) == ONE
         self.store.release(self.store.reserve(ONE, participant=self.owner, must_own=True))
 
     def test_what_is_somebodys_is_handed_over_without_what_they_said(self) -> None:
-        self.say(ONE, self.owner, None)
+        self.let_speak(ONE, self.owner, None)
         for new in (self.sibling, None):
             self.store.transfer_conversation(ONE, new)
             assert self.store.conversation_belongs_to(ONE, new)
-            assert (self.listed(self.owner), self.listed(new)) == (set(), {ONE})
-            assert self.speakers(ONE) == [self.owner, None]
+            assert (self.ids_of(self.owner), self.ids_of(new)) == (set(), {ONE})
+            assert self.speakers_in(ONE) == [self.owner, None]
 
     def test_handing_over_changes_nothing_but_the_owner(self) -> None:
         leading = (Message("system", "Be kind."),)
         self.store.create(ONE, agent=COACH, title="Plans", leading=leading)
-        self.say(ONE, None)
+        self.let_speak(ONE, None)
         before, window = self.store.get(ONE), self.store.load(ONE)
         assert before is not None
         self.store.transfer_conversation(ONE, self.owner)
@@ -203,7 +203,7 @@ class OwnershipPromises(Promises):
         assert (oldest.content, oldest.participant) == ("Be kind.", None)
 
     def test_what_is_not_there_cannot_be_handed_over_nor_to_what_can_own_nothing(self) -> None:
-        self.say(ONE, None)
+        self.let_speak(ONE, None)
         self.store.reserve(TWO, create=True)
         for unknown in ("unknown", TWO):
             with raises(ConversationDoesNotExist):
@@ -217,45 +217,45 @@ class OwnershipPromises(Promises):
         assert self.store.conversation_belongs_to(ONE, None)
 
     def test_a_turn_that_runs_goes_on_when_its_conversation_is_handed_over(self) -> None:
-        self.say(ONE, None)
+        self.let_speak(ONE, None)
         running = self.store.reserve(ONE)
         self.store.transfer_conversation(ONE, self.owner)
         self.store.append(Heading(ONE, self.sibling, COACH), plain_turn(), reservation=running)
         assert self.store.conversation_belongs_to(ONE, self.owner)
-        assert self.speakers(ONE) == [self.owner, self.sibling]
+        assert self.speakers_in(ONE) == [self.owner, self.sibling]
 
     # Who is gone.
 
     def test_all_conversations_of_a_participant_are_cleared_and_no_others(self) -> None:
         many = [f"mine {number}" for number in range(conf.setting("MESSAGES_PER_PAGE") + 2)]
         for conversation_id in many:
-            self.say(conversation_id, self.owner)
+            self.let_speak(conversation_id, self.owner)
         for other in self.others:
-            self.say(f"of {other}", other, self.owner)
+            self.let_speak(f"of {other}", other, self.owner)
         running = self.store.reserve(many[0])
         self.store.clear_conversations(self.owner)
-        assert self.listed(self.owner) == set()
+        assert self.ids_of(self.owner) == set()
         assert not any(self.store.load(conversation_id) for conversation_id in many)
         for other in self.others:
-            assert self.listed(other) == {f"of {other}"}
+            assert self.ids_of(other) == {f"of {other}"}
         heading = Heading(many[0], self.owner, COACH)
         with raises(ConversationConflict):
             self.store.append(heading, plain_turn(), reservation=running)
 
     def test_a_participant_becomes_nobody_wherever_they_are_and_others_stay(self) -> None:
-        self.say(ONE, self.owner, self.sibling)
-        self.say(TWO, self.sibling, self.owner, self.namesake)
+        self.let_speak(ONE, self.owner, self.sibling)
+        self.let_speak(TWO, self.sibling, self.owner, self.namesake)
         self.store.anonymise_participant(self.owner)
         assert self.store.conversation_belongs_to(ONE, None)
         assert self.store.conversation_belongs_to(TWO, self.sibling)
-        assert self.listed(self.owner) == set()
-        assert self.speakers(ONE) == [None, self.sibling]
-        assert self.speakers(TWO) == [self.sibling, None, self.namesake]
+        assert self.ids_of(self.owner) == set()
+        assert self.speakers_in(ONE) == [None, self.sibling]
+        assert self.speakers_in(TWO) == [self.sibling, None, self.namesake]
         assert self.store.latest_conversation_id(self.owner, COACH) is None
         assert len(self.store.load(ONE)) == 4
 
     def test_who_decided_becomes_nobody_too(self) -> None:
-        self.say(ONE, self.sibling)
+        self.let_speak(ONE, self.sibling)
         turn = asking_turn(calls=2)
         self.store.append(ONE, turn, reservation=self.store.reserve(ONE))
         self.store.decide(ONE, {"call-0": Approve()}, decided_by=self.owner)
@@ -266,19 +266,32 @@ class OwnershipPromises(Promises):
         assert [each.decided_by for each in paused.approvals] == [None, self.namesake]
 
     def test_a_turn_that_runs_when_its_owner_becomes_nobody_is_not_saved(self) -> None:
-        self.say(ONE, self.owner)
-        self.say(TWO, self.sibling)
+        self.let_speak(ONE, self.owner)
+        self.let_speak(TWO, self.sibling)
         mine, other = self.store.reserve(ONE), self.store.reserve(TWO)
         self.store.anonymise_participant(self.owner)
         heading = Heading(ONE, self.owner, COACH)
         with raises(ConversationConflict):
             self.store.append(heading, plain_turn(), reservation=mine)
         self.store.release(self.store.reserve(ONE))
-        assert self.speakers(ONE) == [None]
+        assert self.speakers_in(ONE) == [None]
         self.store.append(Heading(TWO, self.sibling), plain_turn(), reservation=other)
 
+    def test_a_paused_turn_that_is_resumed_then_stays_paused(self) -> None:
+        heading = Heading(ONE, self.owner, COACH)
+        self.store.append(heading, asking_turn())
+        resumed = self.store.reserve(ONE, resume=True)
+        self.store.anonymise_participant(self.owner)
+        with raises(ConversationConflict):
+            self.store.settle(heading, None, reservation=resumed)
+        again = self.store.reserve(ONE, resume=True).paused
+        assert again is not None
+        assert resumed.paused is not None
+        assert again.turn == resumed.paused.turn
+        assert self.speakers_in(ONE) == [None]
+
     def test_what_it_did_so_far_is_recorded_as_said_by_nobody(self) -> None:
-        self.say(ONE, self.owner)
+        self.let_speak(ONE, self.owner)
         running = self.store.reserve(ONE)
         heading = Heading(ONE, self.owner, COACH)
         step = tool_turn().steps[0].model_copy(update={"finish_reason": "tool_calls"})
@@ -289,13 +302,13 @@ class OwnershipPromises(Promises):
             self.store.append(heading, plain_turn("Look."), reservation=running)
         self.store.release(self.store.reserve(ONE))
         assert [message.text for message in self.store.load(ONE)][2] == "Look."
-        assert self.speakers(ONE) == [None, None]
+        assert self.speakers_in(ONE) == [None, None]
 
     def test_only_somebody_can_be_cleared_or_become_nobody(self) -> None:
-        self.say(ONE, None)
+        self.let_speak(ONE, None)
         for nobody in (None, *NOBODIES):
             with raises(InvalidParticipant, msg=repr(nobody)):
                 self.store.clear_conversations(nobody)
             with raises(InvalidParticipant, msg=repr(nobody)):
                 self.store.anonymise_participant(nobody)
-        assert self.listed(None) == {ONE}
+        assert self.ids_of(None) == {ONE}
