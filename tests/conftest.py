@@ -88,6 +88,14 @@ def network_attempts() -> Iterator[list[str]]:
         pytest.fail(f"This test reached for {', '.join(_attempts)}: tests reach loopback only.")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--with-database",
+        action="store_true",
+        help="run only the tests that use the database: for a further database server",
+    )
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Take all stores and all ways to ask; where a test has both, each store in two ways."""
     ours = {name for name in ("store", "way") if _is_ours(metafunc, name)}
@@ -107,6 +115,10 @@ def _is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.with_database:
+        left = [item for item in items if not _uses_database(item)]
+        items[:] = [item for item in items if _uses_database(item)]
+        config.hook.pytest_deselected(items=left)
     skipped = config.stash.setdefault(_skipped, set())
     for item in items:
         if item.get_closest_marker("e2e") and not HAS_LOCAL_MODEL:
@@ -115,6 +127,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("heavy") and "heavy" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason=f"takes minutes: {HEAVY}"))
             skipped.add(HEAVY)
+
+
+def _uses_database(item: pytest.Item) -> bool:
+    fixtures = {"db", "transactional_db", "django_db_setup"} & {*getattr(item, "fixturenames", ())}
+    databases = getattr(getattr(item, "cls", None), "databases", ())
+    return bool(fixtures or item.get_closest_marker("django_db") or databases)
 
 
 def pytest_terminal_summary(

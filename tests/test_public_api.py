@@ -47,11 +47,14 @@ print(*sorted(sys.modules))
 TESTED_BY = {
     "__init__.py": "test_public_api.py",
     "providers/base.py": "providers/test_openai_errors.py",
+    "providers/openai_calls.py": "providers/test_openai_chat_answers.py",
+    "providers/openai_chunks.py": "providers/test_openai_chat_answers.py",
     "providers/openai_provider.py": "providers/test_openai_errors.py",
     "stores/__init__.py": "stores/test_loading.py",
     "testing/__init__.py": "testing/test_names.py",
     "testing/contract": "testing/test_store_contract.py",
     "testing/stores.py": "testing/test_store_contract.py",
+    "urls.py": "test_views.py",
 }
 """The modules whose tests have another name than theirs."""
 

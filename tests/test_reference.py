@@ -11,9 +11,12 @@ from typing import Any
 
 from django.dispatch import Signal
 
-from agent_memory import checks, conf, exceptions, responses, signals
+from agent_memory import checks, conf, exceptions, ownership, responses, signals
 from agent_memory.calls import PromptOptions, ResumeOptions
 from agent_memory.conversations import FLOW, RemembersConversations
+from agent_memory.models import Conversation, ToolApproval
+from agent_memory.ownership import HasConversations
+from agent_memory.participants import Participant
 from agent_memory.responses import Event, Response
 from agent_memory.stores import ConversationStore
 from agent_memory.streams import AgentStream
@@ -177,6 +180,18 @@ def test_every_method_of_a_store_has_the_signature_that_is_told() -> None:
         told = row[0].strip("`")
         if told not in ("append_ends_reservation", "can_pause"):
             assert told == signature(ConversationStore, told)
+
+
+def test_everything_about_participants_is_listed() -> None:
+    assert set(listed("participants", "`Participant(type, key)`")) == public(Participant)
+    assert untold("participants", {"aget_object", "type", "key"}) == set()
+    assert untold("participants", {*ownership.__all__, *public(HasConversations)}) == set()
+
+
+def test_every_method_of_the_querysets_is_listed() -> None:
+    for model in (Conversation, ToolApproval):
+        there = listed("participants", f"`{model.__name__}.objects`")
+        assert set(there) == public(type(model.objects.all()))
 
 
 def test_every_signal_is_listed() -> None:

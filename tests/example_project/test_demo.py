@@ -134,6 +134,7 @@ def outcomes(demo: Done, database: Path) -> dict[str, str]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("store", FAILURES)
 def test_each_fault_of_a_store_fails_the_step_that_shows_it(
     store: str, outcomes: dict[str, str]

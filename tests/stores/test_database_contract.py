@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from django.test import TestCase
 
 from agent_memory.stores.database import DatabaseConversationStore
@@ -32,6 +33,7 @@ class AsyncDatabaseConversationStoreTests(AsyncConversationStoreContract, TestCa
         return DatabaseConversationStore()
 
 
+@pytest.mark.heavy
 def test_the_contract_holds_in_a_project_that_keeps_times_without_a_zone():
     selection = f"{__file__}::{DatabaseConversationStoreTests.__name__}"
     options = ("-q", "--create-db", "-p", "no:cacheprovider", f"--ds={LOCAL_TIME}")
