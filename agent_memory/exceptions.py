@@ -19,6 +19,7 @@ Errors, named for the fact::
     |-- InvalidCursor                   (also ValueError)
     |-- InvalidParticipant              (also ValueError)
     |-- ParticipantDoesNotExist         its model or row is gone
+    |-- AttachmentDoesNotExist          unknown, or its file is gone
     |-- UnsupportedFormat               stored by a version this one cannot read
     |-- UnsupportedAttachment           (also ValueError)
     |-- TooLarge                        (also ValueError)
@@ -193,6 +194,10 @@ class InvalidParticipant(AgentMemoryError, ValueError):
 
 class ParticipantDoesNotExist(AgentMemoryError):
     """The model or the row that a participant stands for is gone."""
+
+
+class AttachmentDoesNotExist(AgentMemoryError):
+    """The conversation has no such attachment, or its file is gone from the storage."""
 
 
 class UnsupportedFormat(AgentMemoryError):

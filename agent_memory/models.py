@@ -148,20 +148,39 @@ class ConversationMessage(models.Model):
         return f"{self.role}: {self.content[:50]}"
 
 
+class AttachmentManager(models.Manager["ConversationAttachment"]):
+    """Reads the bytes of no attachment that nobody asks for them."""
+
+    def get_queryset(self) -> models.QuerySet[ConversationAttachment]:
+        return super().get_queryset().defer("data")
+
+
 class ConversationAttachment(models.Model):
-    """The bytes of an attachment, once per conversation and content."""
+    """
+    The bytes of an attachment, once per conversation and content.
+
+    They are ``data``, or the file ``stored_name`` of the storage that
+    ``STORAGES`` names so. ``media_type`` and ``file_name`` are those that the
+    content was first given with; what a message called it is in its parts.
+    """
 
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, db_index=False, related_name="attachments"
     )
     sha256 = ExactCharField(max_length=64)
     public_id = ExactCharField(max_length=36)
-    size = models.BigIntegerField()
+    media_type = ExactCharField(_("media type"), max_length=255, blank=True, default="")
+    file_name = ExactCharField(_("file name"), max_length=255, blank=True, default="")
+    size = models.BigIntegerField(_("size"))
     data = models.BinaryField(null=True)
+    storage = ExactCharField(max_length=255, blank=True, default="")
     stored_name = ExactCharField(max_length=255, blank=True, default="")
     created_at = models.DateTimeField()
 
+    objects = AttachmentManager()
+
     class Meta:
+        base_manager_name = "objects"
         db_table = table("attachments")
         verbose_name = _("attachment")
         verbose_name_plural = _("attachments")

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 from uuid import UUID, uuid5
+
+from pydantic import Field, JsonValue
 
 from agent_memory.approvals import Approval, PendingApproval
 from agent_memory.exceptions import InvalidConversationId
@@ -25,6 +27,7 @@ from agent_memory.messages import (
     ToolResult,
     Turn,
     Usage,
+    Value,
 )
 from agent_memory.participants import Participant
 
@@ -216,14 +219,35 @@ class PausedTurn:
     approvals: tuple[Approval, ...] = ()
 
 
+class StoredAttachment(Value):
+    """
+    A file of a stored message, without its bytes: ``store.read_attachment()`` reads them.
+
+    ``id`` is that of the bytes in their conversation, ``sha256`` (in hex) and
+    ``size`` tell of them; ``kind`` is the type of the part, the rest its fields.
+    """
+
+    type: Literal["attachment"] = "attachment"
+    kind: Literal["image", "document"]
+    id: str
+    sha256: str
+    size: int
+    media_type: str = ""
+    file_name: str = ""
+    provider_options: dict[str, JsonValue] = {}
+
+
+StoredPart = Annotated[Part | StoredAttachment, Field(discriminator="type")]
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
     """
     One message as it is read back.
 
-    ``content`` is readable text, ``parts`` what was really said; an assistant's
-    ``steps`` hold its tool calls with their results. ``participant`` is who
-    spoke, on user messages.
+    ``content`` is readable text, ``parts`` what was really said, files without
+    their bytes; an assistant's ``steps`` hold its tool calls with their results.
+    ``participant`` is who spoke, on user messages.
     """
 
     id: str
@@ -231,14 +255,18 @@ class StoredMessage:
     content: str
     created_at: datetime
     position: int
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StoredPart, ...] = ()
     steps: tuple[Step, ...] = ()
     usage: Usage = NO_USAGE
     status: Status = "completed"
     meta: dict[str, Any] = field(default_factory=dict)
-    attachments: tuple[Any, ...] = ()
     agent: str = ""
     participant: Participant | None = None
+
+    @property
+    def attachments(self) -> tuple[StoredAttachment, ...]:
+        """The files whose bytes are stored, in the order of the parts."""
+        return tuple(part for part in self.parts if isinstance(part, StoredAttachment))
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for step in self.steps for call in step.tool_calls())

@@ -42,6 +42,7 @@ ERRORS: list[Exception] = [
     exceptions.InvalidCursor("text"),
     exceptions.InvalidParticipant("text"),
     exceptions.ParticipantDoesNotExist("text"),
+    exceptions.AttachmentDoesNotExist("text"),
     exceptions.UnsupportedFormat("text"),
     exceptions.UnsupportedAttachment("text"),
     exceptions.TooLarge("text"),

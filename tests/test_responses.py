@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 from agent_memory import responses
+from agent_memory.approvals import PendingApproval
 from agent_memory.messages import Message, Step, TextPart, ToolCall, Turn, Usage
 from agent_memory.responses import Event, Finished, Response, Started, TextDelta
 
@@ -55,6 +56,8 @@ EVENTS = [
     responses.ToolStarted(ToolCall(id="a", name="b")),
     responses.ToolFinished(ToolCall(id="a", name="b")),
     responses.StepFinished(TURN.steps[0]),
+    responses.ApprovalRequested(PendingApproval("a", "b")),
+    responses.Waiting(),
     Finished(Response(TURN, "some-id", "1", "2")),
 ]
 
@@ -63,9 +66,9 @@ EVENTS = [
 def test_events_are_frozen_values(event: Event) -> None:
     assert isinstance(event, Event)
     assert pickle.loads(pickle.dumps(event)) == event
-    (field,) = dataclasses.fields(event)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(event, field.name, None)
+    for field in dataclasses.fields(event):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(event, field.name, None)
 
 
 def test_events_of_different_kinds_are_never_equal() -> None:

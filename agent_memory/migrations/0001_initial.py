@@ -105,8 +105,24 @@ class Migration(migrations.Migration):
                 ),
                 ("sha256", agent_memory.fields.ExactCharField(max_length=64)),
                 ("public_id", agent_memory.fields.ExactCharField(max_length=36)),
-                ("size", models.BigIntegerField()),
+                (
+                    "media_type",
+                    agent_memory.fields.ExactCharField(
+                        blank=True, default="", max_length=255, verbose_name="media type"
+                    ),
+                ),
+                (
+                    "file_name",
+                    agent_memory.fields.ExactCharField(
+                        blank=True, default="", max_length=255, verbose_name="file name"
+                    ),
+                ),
+                ("size", models.BigIntegerField(verbose_name="size")),
                 ("data", models.BinaryField(null=True)),
+                (
+                    "storage",
+                    agent_memory.fields.ExactCharField(blank=True, default="", max_length=255),
+                ),
                 (
                     "stored_name",
                     agent_memory.fields.ExactCharField(blank=True, default="", max_length=255),
@@ -126,6 +142,7 @@ class Migration(migrations.Migration):
                 "verbose_name": "attachment",
                 "verbose_name_plural": "attachments",
                 "db_table": table("attachments"),
+                "base_manager_name": "objects",
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("conversation", "sha256"), name="agent_memory_att_content"

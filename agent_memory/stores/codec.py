@@ -15,11 +15,12 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agent_memory.exceptions import UnsupportedFormat
-from agent_memory.messages import Part, Step, Value
+from agent_memory.messages import Step, Value
+from agent_memory.records import StoredPart
 
 FORMAT = 1
 
-_parts = TypeAdapter(list[tuple[Part, ...]])
+_parts = TypeAdapter(list[tuple[StoredPart, ...]])
 _steps = TypeAdapter(list[tuple[Step, ...]])
 
 
@@ -36,8 +37,8 @@ def encode_items(items: Iterable[Value]) -> list[dict[str, Any]]:
     ]
 
 
-def encode_parts(parts: Sequence[Part]) -> str:
-    """Return the text of a message's parts."""
+def encode_parts(parts: Sequence[StoredPart]) -> str:
+    """Return the text of a message's parts, of which none has bytes."""
     return encode(encode_items(parts))
 
 
@@ -46,10 +47,16 @@ def encode_steps(steps: Sequence[Step]) -> str:
     return encode([step_data(step) for step in steps])
 
 
-def decode_parts(texts: Sequence[str]) -> list[tuple[Part, ...]]:
+def decode_parts(texts: Sequence[str]) -> list[tuple[StoredPart, ...]]:
     """Return the parts of many messages, decoded and validated at once."""
-    decoded: list[tuple[Part, ...]] = _decode(_parts, texts)
+    decoded: list[tuple[StoredPart, ...]] = _decode(_parts, texts)
     return decoded
+
+
+def parts_value(data: Any) -> tuple[StoredPart, ...]:
+    """Return the parts of a message of their data."""
+    (parts,) = _parts.validate_python([data], extra="ignore")
+    return parts
 
 
 def decode_steps(texts: Sequence[str]) -> list[tuple[Step, ...]]:

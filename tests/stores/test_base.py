@@ -47,8 +47,10 @@ TWINS = {
         "get",
         "rename",
     ),
+    *("transfer_conversation", "clear_conversations", "anonymise_participant"),
     *("list_conversations", "latest_conversation_id", "conversation_belongs_to"),
     *("paginate_conversation_messages", "pending_approvals_for", "decide", "settle"),
+    "read_attachment",
 }
 
 
@@ -164,6 +166,16 @@ def test_a_twin_runs_what_a_subclass_wrote_on_the_thread_of_its_caller():
         ("list_conversations", lambda store: store.list_conversations(None)),
         ("latest_conversation_id", lambda store: store.latest_conversation_id(None, "coach")),
         ("get", lambda store: store.conversation_belongs_to("one", None)),
+        ("transfer_conversation", lambda store: store.transfer_conversation("one", None)),
+        (
+            "list_conversations",
+            lambda store: store.clear_conversations(Participant("auth.user", "1")),
+        ),
+        (
+            "anonymise_participant",
+            lambda store: store.anonymise_participant(Participant("auth.user", "1")),
+        ),
+        ("read_attachment", lambda store: store.read_attachment("one", "a")),
         (
             "paginate_conversation_messages",
             lambda store: store.paginate_conversation_messages("one"),

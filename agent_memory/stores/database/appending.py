@@ -15,7 +15,7 @@ from agent_memory.exceptions import (
 from agent_memory.messages import Turn
 from agent_memory.models import Conversation
 from agent_memory.records import Heading, Reservation, StoredTurn, new_id
-from agent_memory.stores.database import reserving, rows, settling, turns
+from agent_memory.stores.database import files, reserving, rows, settling, turns
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import durable
 
@@ -33,7 +33,7 @@ def append(using: str, heading: Heading, turn: Turn, reservation: Reservation) -
     def work() -> StoredTurn:
         try:
             with durable(using):
-                stored = turns.write_turn(using, heading, turn, reservation)
+                stored = turns.write_turn(using, heading, turn, reservation, places)
         except IntegrityError:
             if not reservation.new:
                 raise
@@ -51,7 +51,8 @@ def append(using: str, heading: Heading, turn: Turn, reservation: Reservation) -
             raise ConversationConflict(heading.id, turn)
         return found.stored
 
-    return retried(using, work)
+    with files.written(using, heading.id, [turn.user], new=reservation.new) as places:
+        return retried(using, work)
 
 
 def append_directly(using: str, heading: Heading, turn: Turn) -> StoredTurn:
@@ -79,14 +80,15 @@ def append_directly(using: str, heading: Heading, turn: Turn) -> StoredTurn:
                     if again and turns.find(using, heading.id, turn_id) is not None:
                         transaction.set_rollback(True, using=using)  # recorded in between
                         continue
-                    stored = turns.write_turn(using, heading, turn, taken)
+                    stored = turns.write_turn(using, heading, turn, taken, places)
             except IntegrityError:
                 continue  # another one opened the conversation in between
             if stored is not None:
                 return stored
         raise ConversationConflict(heading.id, turn)
 
-    return retried(using, work)
+    with files.written(using, heading.id, [turn.user]) as places:
+        return retried(using, work)
 
 
 def append_rest(using: str, heading: Heading, turn: Turn) -> StoredTurn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, models, transaction
@@ -12,7 +12,7 @@ from agent_memory.messages import Message
 from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.records import ConversationPage, Heading, Page, StoredConversation
 from agent_memory.stores import cursors
-from agent_memory.stores.database import queries, reserving, rows
+from agent_memory.stores.database import attachments, files, queries, reserving, rows
 
 
 def opened(using: str) -> models.QuerySet[Conversation]:
@@ -22,12 +22,20 @@ def opened(using: str) -> models.QuerySet[Conversation]:
 
 def create(using: str, heading: Heading, leading: Sequence[Message]) -> StoredConversation:
     """Open a conversation; raises ``ConversationConflict`` when its id is taken."""
+    with files.written(using, heading.id, leading, new=True) as places:
+        return _create(using, heading, leading, places)
+
+
+def _create(
+    using: str, heading: Heading, leading: Sequence[Message], places: Mapping[str, files.Place]
+) -> StoredConversation:
     now = rows.local(datetime.now(UTC))
     for _ in range(2):
         try:
             with transaction.atomic(using):
                 row = rows.conversation_row(heading, using, moment=now, opened=True)
                 queries.conversation.run(using, row)
+                attachments.keep(using, heading.id, leading, now, places, new=True)
                 ConversationMessage.objects.using(using).bulk_create(
                     ConversationMessage(**rows.message_row(heading.id, position, message, now))
                     for position, message in enumerate(leading, start=-len(leading))
@@ -82,10 +90,16 @@ def listed(
 
 
 def clear(using: str, conversation_id: str, tell: Callable[[], object]) -> None:
-    """Forget a conversation, at any length; ``tell`` is called once that is committed."""
+    """
+    Forget a conversation, at any length.
+
+    Its files go, and ``tell`` is called, once that is committed.
+    """
     with transaction.atomic(using):
         if queries.lock.run(using, id=conversation_id) is None:
             return
+        places = queries.places.rows(using, id=conversation_id)
+        files.remove_after_commit(using, [files.Place(*place) for place in places])
         for delete in queries.everything:
             delete.run(using, id=conversation_id)
         transaction.on_commit(tell, using=using, robust=True)

@@ -24,7 +24,8 @@ from agent_memory.models import ToolApproval
 from agent_memory.participants import Participant
 from agent_memory.records import Answered, Heading, Once, Reservation
 from agent_memory.stores import codec
-from agent_memory.stores.database import queries, rows
+from agent_memory.stores.attachments import set_aside
+from agent_memory.stores.database import attachments, files, queries, rows
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import durable
 from agent_memory.stores.database.turns import insert_placeholder, write_turn
@@ -34,7 +35,8 @@ def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: fl
     """
     Write an entry and hold the reservation for so many seconds; False: it was lost.
 
-    The first entry of a conversation yet to be inserts its hidden row. A call
+    The first entry of a turn brings the files of its message, that of a
+    conversation yet to be inserts its hidden row. A call
     of a paused turn is claimed; False: it may not run, or was claimed before.
     """
     values = {
@@ -45,6 +47,8 @@ def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: fl
     }
     note = _claim if isinstance(entry.value, ToolCall) else _note
     tries = count()
+    first = not (reservation.journalled or reservation.paused)
+    begun_with = [entry.user] if first and entry.user else []
 
     def work() -> bool:
         again = bool(next(tries))
@@ -55,13 +59,23 @@ def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: fl
                 insert_placeholder(using, entry.heading, values, journalled=True)
             elif not reservation.new and not _mark(using, values):
                 return False
+            attachments.keep(
+                using,
+                reservation.conversation_id,
+                begun_with,
+                rows.local(datetime.now(UTC)),
+                places,
+                new=reservation.new and not again,
+            )
             noted = note(using, reservation, entry, again=again)
             if not noted:
                 transaction.set_rollback(True, using=using)
         return noted
 
+    kept = files.written(using, reservation.conversation_id, begun_with, new=reservation.new)
     try:
-        written = retried(using, work)
+        with kept as places:
+            written = retried(using, work)
     except IntegrityError:  # somebody else opened the conversation
         return False
     if written and reservation.new:
@@ -123,7 +137,7 @@ def record(using: str, conversation_id: str, token: str, *, hidden: bool) -> Ans
     A call without a result may have run. ``hidden``: it opens the conversation.
     """
     found = queries.journal.rows(using, id=conversation_id, turn_id=token)
-    heading, turn = interrupted_turn(_entries(conversation_id, found))
+    heading, turn = interrupted_turn(_entries(using, conversation_id, found))
     told = next(json.loads(text) for _, index, text in reversed(found) if index == -1)
     reservation = Reservation(
         conversation_id,
@@ -141,7 +155,7 @@ def record(using: str, conversation_id: str, token: str, *, hidden: bool) -> Ans
 def entries(using: str, conversation_id: str, token: str) -> list[JournalEntry]:
     """Return what a turn has noted."""
     found = queries.journal.rows(using, id=conversation_id, turn_id=token)
-    return list(_entries(conversation_id, found))
+    return list(_entries(using, conversation_id, found))
 
 
 def _entry_data(entry: JournalEntry, reservation: Reservation) -> dict[str, Any]:
@@ -154,7 +168,7 @@ def _entry_data(entry: JournalEntry, reservation: Reservation) -> dict[str, Any]
     return {
         "format": codec.FORMAT,
         "step": codec.step_data(entry.value),
-        "user": codec.encode_items(entry.user.content),
+        "user": codec.encode_items(set_aside(reservation.conversation_id, entry.user.content)),
         "participant": heading.participant and [heading.participant.type, heading.participant.key],
         "agent": heading.agent,
         "title": [heading.title, heading.title_source],
@@ -163,18 +177,21 @@ def _entry_data(entry: JournalEntry, reservation: Reservation) -> dict[str, Any]
     }
 
 
-def _entries(conversation_id: str, found: Sequence[rows.Row]) -> Iterator[JournalEntry]:
+def _entries(using: str, conversation_id: str, found: Sequence[rows.Row]) -> Iterator[JournalEntry]:
+    user: Message | None = None
     for step, index, text in found:
         data = json.loads(text)
         codec.check_format(data["format"])
         if index == -1:
+            if user is None:
+                said = [codec.parts_value(data["user"])]
+                user = Message("user", *attachments.with_bytes(using, conversation_id, said))
             heading = Heading(
                 conversation_id,
                 Participant(*data["participant"]) if data["participant"] else None,
                 data["agent"],
                 *data["title"],
             )
-            user = Message.model_validate({"content": data["user"]}, extra="ignore")
             yield JournalEntry(step, index, codec.step_value(data["step"]), heading, user)
         else:
             result = ToolResult.model_validate(data["result"], extra="ignore")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 from django.db import connections
 
+from agent_memory import conf
 from agent_memory.exceptions import TooLarge
 from agent_memory.messages import Message, size
 from agent_memory.records import readable
 from agent_memory.stores import codec
+from agent_memory.stores.attachments import files_of, set_aside
 from agent_memory.stores.database.retrying import retried
 
 SMALL = 100_000
@@ -20,8 +23,12 @@ def check_fits(using: str, message: Message) -> None:
     """Raise ``TooLarge`` for a message that the server would not take in one statement."""
     if connections[using].vendor != "mysql" or size(message) <= SMALL:
         return
-    # A row holds the parts and a readable copy.
-    needed = sent(codec.encode_parts(message.content)) + sent(readable(message.text)) + SMALL
+    # A row holds the parts and a readable copy; one statement writes the bytes of all files.
+    parts = codec.encode_parts(set_aside("", message.content))
+    needed = SMALL + max(
+        sent(parts.encode()) + sent(readable(message.text).encode()),
+        0 if conf.attachment_storage() else sum(map(sent, _contents(message))),
+    )
     if needed > (limit := max_allowed_packet(using)):
         raise TooLarge(
             f"The prompt would need a statement of {needed} bytes; max_allowed_packet of the "
@@ -29,9 +36,13 @@ def check_fits(using: str, message: Message) -> None:
         )
 
 
-def sent(text: str) -> int:
-    """Return the bytes of a text in a statement, in which some characters take one more."""
-    return len(text.encode()) + sum(map(text.count, "'\"\\\n\r\0\x1a"))
+def sent(data: bytes) -> int:
+    """Return the size of text or bytes in a statement, in which some characters take one more."""
+    return len(data) + sum(map(data.count, b"'\"\\\n\r\0\x1a"))
+
+
+def _contents(message: Message) -> Iterator[bytes]:
+    return (part.data or b"" for part in files_of([message]).values())
 
 
 @cache

@@ -24,7 +24,7 @@ def read(using: str, conversation_id: str) -> PausedTurn:
         .values_list(*TURN, "replay")
     )
     return PausedTurn(
-        rows.with_replay(rows.turn(said, answered), answered[-1]),
+        rows.with_replay(rows.turn(said, answered, conversation_id, using), answered[-1]),
         StoredTurn(conversation_id, said[1], str(said[0]), str(answered[0])),
         approvals.of_pause(using, conversation_id),
     )

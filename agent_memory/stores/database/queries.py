@@ -92,6 +92,22 @@ conversation = Insert(lambda: (Conversation, 1, {}))
 
 turn_rows = Insert(lambda: (ConversationMessage, 2, {}))
 
+
+@cache
+def attachments(count: int) -> Insert:
+    """So many rows of attachments, with their bytes."""
+    return Insert(lambda: (ConversationAttachment, count, {}), apart=True)
+
+
+places = Select(
+    lambda: (
+        ConversationAttachment.objects.filter(conversation=of(Conversation, "id"))
+        .exclude(stored_name="")
+        .values_list("storage", "stored_name")
+    )
+)
+"""The files of a conversation in a storage."""
+
 obstacle = Select(
     lambda: Conversation.objects.filter(id=of(Conversation, "id")).values_list(
         "opened_at",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_memory.records import Reservation
-from agent_memory.stores.database import queries, settling
+from agent_memory.stores.database import attachments, queries, settling
 from agent_memory.stores.database.transactions import durable
 
 
@@ -23,6 +23,7 @@ def release(using: str, reservation: Reservation) -> None:
                 settling.fold(using, reservation.conversation_id, reservation.turn_id)
                 return
             queries.drop_journal.run(using, id=reservation.conversation_id)
+            attachments.drop_unused(using, reservation.conversation_id)
             _free(using, reservation, held)
     else:
         _free(using, reservation, held)

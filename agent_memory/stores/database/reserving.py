@@ -265,7 +265,7 @@ def _answered(wanted: Wanted) -> Reservation | None:
     if len(rows_of_turn) != 2:  # cleared in between
         return None
     said, answered = rows_of_turn
-    turn = rows.turn(said, answered)
+    turn = rows.turn(said, answered, conversation_id, using)
     if turn.status == "failed":
         raise TurnFailed(turn)
     stored = StoredTurn(conversation_id, said[1], str(said[0]), str(answered[0]))

@@ -23,6 +23,8 @@ from agent_memory.records import (
     readable,
 )
 from agent_memory.stores import codec
+from agent_memory.stores.attachments import set_aside
+from agent_memory.stores.database.attachments import with_bytes
 from agent_memory.stores.database.terms import TOTALS
 from agent_memory.stores.pauses import without_replay
 
@@ -109,7 +111,7 @@ def message_row(conversation_id: str, position: int, message: Message, moment: d
         "participant_type_id": None,
         "participant_key": "",
         "content": readable(message.text),
-        "parts": codec.encode_parts(message.content),
+        "parts": codec.encode_parts(set_aside(conversation_id, message.content)),
         "steps": "[]",
         "meta": "{}",
         "replay": "",
@@ -187,11 +189,12 @@ def error_code(turn: Turn) -> str:
     return readable(turn.error.code)[:255] if turn.error else ""
 
 
-def window_messages(rows: Iterable[Row]) -> tuple[Message, ...]:
+def window_messages(rows: Iterable[Row], conversation_id: str, using: str) -> tuple[Message, ...]:
     """
     Return model-facing messages of ``WINDOW`` rows, which come in no order, oldest first.
 
-    All JSON is decoded and validated at once. Raises ``UnsupportedFormat``.
+    All JSON is decoded and validated at once, and files are read at once, where
+    there are any. Raises ``UnsupportedFormat``.
     """
     said: list[Row] = []
     answered: list[Row] = []
@@ -203,7 +206,8 @@ def window_messages(rows: Iterable[Row]) -> tuple[Message, ...]:
         row[0]: (row[2], turn_steps) for row, turn_steps in zip(answered, steps, strict=True)
     }
     messages: list[Message] = []
-    for row, parts in zip(said, codec.decode_parts([row[4] for row in said]), strict=True):
+    told = with_bytes(using, conversation_id, codec.decode_parts([row[4] for row in said]))
+    for row, parts in zip(said, told, strict=True):
         message = Message(row[1], parts)
         if row[0] < 0:
             messages.append(message)
@@ -213,10 +217,11 @@ def window_messages(rows: Iterable[Row]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def turn(said: Row, answered: Row) -> Turn:
-    """Return the turn of two ``TURN`` rows. Raises ``UnsupportedFormat``."""
+def turn(said: Row, answered: Row, conversation_id: str, using: str) -> Turn:
+    """Return the turn of two ``TURN`` rows, with its files. Raises ``UnsupportedFormat``."""
     codec.check_format(max(said[3], answered[3]))
-    (parts,), (steps,) = codec.decode_parts([said[4]]), codec.decode_steps([answered[5]])
+    (parts,) = with_bytes(using, conversation_id, codec.decode_parts([said[4]]))
+    (steps,) = codec.decode_steps([answered[5]])
     error = json.loads(answered[6]).get("error")
     return Turn(
         user=Message("user", parts),

@@ -16,7 +16,16 @@ from agent_memory.messages import Turn
 from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.records import Heading, PausedTurn, Reservation, StoredTurn, new_id
 from agent_memory.stores import pauses
-from agent_memory.stores.database import approvals, journal, pausing, queries, rows, turns
+from agent_memory.stores.attachments import files_of
+from agent_memory.stores.database import (
+    approvals,
+    attachments,
+    journal,
+    pausing,
+    queries,
+    rows,
+    turns,
+)
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.terms import FREE
 from agent_memory.stores.database.transactions import durable
@@ -90,6 +99,8 @@ def _drop(using: str, paused: PausedTurn, reservation: Reservation) -> StoredTur
     ConversationMessage.objects.using(using).filter(
         conversation=conversation_id, position__gte=reservation.next_position
     ).delete()
+    if files_of([paused.turn.user]):
+        attachments.drop_unused(using, conversation_id)
     _end(
         using,
         conversation_id,

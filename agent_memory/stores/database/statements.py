@@ -9,6 +9,7 @@ go through ``get_db_prep_value``, results through the fields' converters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar, cast
 
@@ -140,7 +141,20 @@ class Update(Statement[Change]):
 
 
 class Insert(Statement[tuple[type[models.Model], int, dict[str, Any]]]):
-    """So many whole rows of a model at once; some columns may be expressions, the rest is given."""
+    """
+    So many whole rows of a model at once; some columns may be expressions, the rest is given.
+
+    ``apart``: the values are sent beside the statement, which suits large ones.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[], tuple[type[models.Model], int, dict[str, Any]]],
+        *,
+        apart: bool = False,
+    ) -> None:
+        super().__init__(build)
+        self.cursor = binding_cursor if apart else usual_cursor
 
     def compile(self, using: str) -> Compiled:
         model, count, expressions = self.build()
@@ -167,7 +181,7 @@ class Insert(Statement[tuple[type[models.Model], int, dict[str, Any]]]):
         compiled = self.compiled(using)
         for index, row in enumerate(rows):
             values |= {f"{index}.{name}": value for name, value in row.items()}
-        with connection.cursor() as cursor:
+        with self.cursor(connection) as cursor:
             cursor.execute(compiled.text, compiled.bind(values, connection))
             if _automatic(self.build()[0]) is None:
                 return []
@@ -194,6 +208,23 @@ class Delete(Statement["models.QuerySet[Any, Any]"]):
         with connection.cursor() as cursor:
             cursor.execute(compiled.text, compiled.bind(values, connection))
             return int(cursor.rowcount)
+
+
+def usual_cursor(connection: Any) -> Any:
+    return connection.cursor()
+
+
+def binding_cursor(connection: Any) -> Any:
+    """Return a cursor that leaves its values out of the statement, also on PostgreSQL."""
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    base: Any = import_module("django.db.backends.postgresql.base")
+    if not base.is_psycopg3:
+        return connection.cursor()
+    connection.ensure_connection()
+    cursor = base.ServerBindingCursor(connection.connection)
+    wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    return wrap(cursor)
 
 
 def can_return(using: str, *, inserted: bool = False) -> bool:

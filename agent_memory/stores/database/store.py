@@ -41,10 +41,12 @@ from agent_memory.stores.base import ConversationStore
 from agent_memory.stores.database import (
     appending,
     approvals,
+    attachments,
     conversations,
     deciding,
     held,
     journal,
+    owners,
     queries,
     readings,
     releasing,
@@ -113,7 +115,7 @@ class DatabaseConversationStore(ConversationStore):
         keep_last_turns: int = 0,
         reservation: Reservation | None = None,
     ) -> tuple[Message, ...]:
-        """See ConversationStore.load(); one statement, none for a conversation yet to be."""
+        """See ConversationStore.load(); one statement, two with files, none for what is yet to be."""
         check_conversation_id(conversation_id)
         wanted = 2 * check_keep_last_turns(keep_last_turns)
         if reservation is not None and (reservation.new or reservation.placeholder):
@@ -123,7 +125,7 @@ class DatabaseConversationStore(ConversationStore):
             end = reservation.next_position
             first = max(0, end - wanted) if wanted else 0
             read = partial(readings.window.rows, using, id=conversation_id, first=first, end=end)
-            return rows.window_messages(retried(using, read))
+            return rows.window_messages(retried(using, read), conversation_id, using)
         read = partial(
             readings.counters_and_window.rows,
             using,
@@ -134,7 +136,8 @@ class DatabaseConversationStore(ConversationStore):
         if reservation is not None and found:
             reserving.fill(reservation, found[0][: len(RESERVED)], using)
         window = (row[len(RESERVED) :] for row in found)
-        return rows.window_messages(row for row in window if row[0] is not None)
+        window = (row for row in window if row[0] is not None)
+        return rows.window_messages(window, conversation_id, using)
 
     def renew(self, reservation: Reservation, seconds: float) -> bool:
         """See ConversationStore.renew(); one statement."""
@@ -244,6 +247,20 @@ class DatabaseConversationStore(ConversationStore):
         )
         conversations.clear(self.writing, conversation_id, tell)
 
+    def transfer_conversation(self, conversation_id: str, participant: Any) -> None:
+        """See ConversationStore.transfer_conversation(); one transaction."""
+        check_conversation_id(conversation_id)
+        owners.transfer(self.writing, conversation_id, self.participant_of(participant))
+
+    def clear_conversations(self, participant: Any) -> None:
+        """See ConversationStore.clear_conversations(); a transaction for each."""
+        for conversation_id in owners.ids(self.writing, self._somebody(participant)):
+            self.clear(conversation_id)
+
+    def anonymise_participant(self, participant: Any) -> None:
+        """See ConversationStore.anonymise_participant(); one transaction."""
+        owners.anonymise(self.writing, self._somebody(participant))
+
     def list_conversations(
         self,
         participant: Any,
@@ -284,6 +301,12 @@ class DatabaseConversationStore(ConversationStore):
             position=rows.MAX_INTEGER if position is None else position,
         )
         return Page.of(rows.stored_messages(found, using), size, cursors.message_cursor)
+
+    def read_attachment(self, conversation_id: str, attachment_id: str) -> bytes:
+        """See ConversationStore.read_attachment(); one statement, where turns are written."""
+        using = self.writing
+        check_conversation_id(conversation_id)
+        return retried(using, lambda: attachments.read(using, conversation_id, attachment_id))
 
     # What whoever runs a site looks after.
 

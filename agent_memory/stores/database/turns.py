@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -12,7 +13,8 @@ from agent_memory.journals import INTERRUPTION
 from agent_memory.messages import Turn
 from agent_memory.models import ConversationMessage
 from agent_memory.records import Heading, Reservation, StoredTurn
-from agent_memory.stores.database import approvals, queries, rows
+from agent_memory.stores.database import approvals, attachments, queries, rows
+from agent_memory.stores.database.files import Place
 from agent_memory.stores.database.terms import TOTALS
 
 
@@ -29,13 +31,18 @@ def insert_placeholder(
 
 
 def write_turn(
-    using: str, heading: Heading, turn: Turn, reservation: Reservation
+    using: str,
+    heading: Heading,
+    turn: Turn,
+    reservation: Reservation,
+    places: Mapping[str, Place] = attachments.NOWHERE,
 ) -> StoredTurn | None:
     """
     Count a turn in and write its two rows, inside a transaction of the caller's.
 
-    Those of the approvals that a paused one asks for follow. Returns ``None``,
-    and writes nothing, when the reservation was lost.
+    Those of its files (``places`` hold the bytes of some) and of the approvals
+    that a paused one asks for are written with them. Returns ``None``, and
+    writes nothing, when the reservation was lost.
     """
     now = rows.local(datetime.now(UTC))
     usage = rows.totals(turn.usage + turn.title_usage)
@@ -67,6 +74,7 @@ def write_turn(
             position = following - 2
         if reservation.journalled:
             queries.drop_journal.run(using, id=heading.id)
+    attachments.keep(using, heading.id, [turn.user], now, places, new=reservation.new)
     begun = rows.local(reservation.begun_at)
     user, assistant = rows.turn_rows(heading, turn, reservation, using, begun=begun, ended=now)
     user["position"], assistant["position"] = position, position + 1
