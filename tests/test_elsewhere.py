@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 
 def holds(settings: str, *selection: str) -> None:
     """Run tests in a process with settings of their own."""
-    options = ("-q", "--create-db", "-p", "no:cacheprovider", f"--ds={settings}")
+    options = ("-q", "-n0", "--create-db", "-p", "no:cacheprovider", f"--ds={settings}")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *(str(TESTS / each) for each in selection)],
         cwd=TESTS.parent,
@@ -32,9 +32,11 @@ def test_the_contract_holds_in_a_second_database_and_under_other_names(settings:
     holds(settings, "contract_elsewhere.py")
 
 
+@pytest.mark.heavy
 def test_conversations_and_their_owners_are_found_under_other_names() -> None:
     holds("tests.settings_renamed", "test_ownership.py", "test_querysets.py")
 
 
+@pytest.mark.heavy
 def test_a_user_model_of_the_projects_own_is_remembered() -> None:
     holds("tests.settings_custom_user", "custom_user.py")

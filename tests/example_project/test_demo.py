@@ -95,6 +95,7 @@ def test_every_step_tells_prompt_answer_and_what_was_checked(demo: Done) -> None
     assert "About blue" in steps[6]
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("demo")
 def test_it_runs_again_and_on_the_endpoint_of_the_environment(database: Path) -> None:
     conversations, messages = rows(database)
@@ -112,6 +113,7 @@ def test_it_runs_again_and_on_the_endpoint_of_the_environment(database: Path) ->
     assert rows(database) == (conversations + 2, messages + 18)
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("demo")
 def test_memory_that_fails_gives_the_exit_status_1(database: Path) -> None:
     done = manage(
@@ -150,6 +152,7 @@ def test_memory_holds_with_a_real_small_language_model(tmp_path: Path) -> None:
     assert "Memory held in all steps." in done.stdout
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("demo")
 def test_an_endpoint_that_does_not_answer_is_told_without_a_traceback(database: Path) -> None:
     done = manage(database, "demo", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
@@ -158,6 +161,7 @@ def test_an_endpoint_that_does_not_answer_is_told_without_a_traceback(database: 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("demo")
 def test_a_later_process_goes_on_with_the_last_conversation(database: Path) -> None:
     done = manage(database, "ask", "What did I say?")

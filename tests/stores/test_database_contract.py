@@ -25,6 +25,7 @@ class DatabaseConversationStoreTests(ConversationStoreContract, TestCase):
         return DatabaseConversationStore()
 
 
+@pytest.mark.heavy
 class AsyncDatabaseConversationStoreTests(AsyncConversationStoreContract, TestCase):
     def make_store(self) -> DatabaseConversationStore:
         return DatabaseConversationStore()
@@ -36,7 +37,7 @@ class AsyncDatabaseConversationStoreTests(AsyncConversationStoreContract, TestCa
 @pytest.mark.heavy
 def test_the_contract_holds_in_a_project_that_keeps_times_without_a_zone():
     selection = f"{__file__}::{DatabaseConversationStoreTests.__name__}"
-    options = ("-q", "--create-db", "-p", "no:cacheprovider", f"--ds={LOCAL_TIME}")
+    options = ("-q", "-n0", "--create-db", "-p", "no:cacheprovider", f"--ds={LOCAL_TIME}")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, selection],
         cwd=ROOT,

@@ -274,6 +274,7 @@ def run(tmp_path: Path) -> Callable[..., str]:
     return run
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("alias", ["", "private"], ids=["database", "storage"])
 def test_a_new_process_loads_what_another_one_stored(run, alias):
     run(APPENDING, alias)

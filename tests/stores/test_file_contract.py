@@ -44,5 +44,6 @@ class FileConversationStoreTests(InFolder, ConversationStoreContract):
     store_class = ForgetfulStore
 
 
+@pytest.mark.heavy
 class AsyncFileConversationStoreTests(InFolder, AsyncConversationStoreContract):
     pass

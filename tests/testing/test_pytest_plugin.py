@@ -188,6 +188,7 @@ class CoachTests(SimpleTestCase):
     assert "sk-secret" not in "\n".join(line for line in result.outlines if line.startswith("E "))
 
 
+@pytest.mark.heavy
 def test_a_mark_a_server_on_this_machine_and_a_fake_need_no_leave(project):
     project.makepyfile(
         ELSEWHERE
@@ -206,6 +207,7 @@ def test_fake():
     run(project).assert_outcomes(passed=3)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "options",
     [["--allow-provider-calls"], ["-o", "agent_memory_allow_provider_calls=true"]],
