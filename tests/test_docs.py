@@ -7,10 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.signals import request_finished
+from django.db import close_old_connections
 
 from agent_memory.testing import ScriptedProvider, override_provider
 from tests.pages import Page
@@ -100,6 +103,14 @@ def run(page: Page) -> int:
 
 
 @pytest.fixture
+def answered() -> Iterator[None]:
+    """Let a response that ends leave the test's connection open, as Django's test client does."""
+    request_finished.disconnect(close_old_connections)
+    yield
+    request_finished.connect(close_old_connections)
+
+
+@pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Run a test in an empty folder, so that a page may write files."""
     monkeypatch.chdir(tmp_path)
@@ -107,6 +118,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("answered")
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_python_block_runs(path: Path, folder: Path) -> None:
     run(Page(path))
