@@ -12,7 +12,7 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connection
 
-from agent_memory import Agent, RemembersConversations, tool
+from agent_memory import Agent, RemembersConversations, conversation_store, tool
 from agent_memory.exceptions import ConversationBusy
 from agent_memory.messages import ToolCall
 from agent_memory.responses import TextDelta
@@ -64,8 +64,8 @@ def test_a_slow_tool_holds_its_conversation_for_its_time_out(store, way, ask, sh
 
 
 @pytest.mark.parametrize("way", ["stream", "stream in a task"])
-def test_a_long_stream_holds_its_conversation_while_it_is_read(store, way, short):
-    store.create("one")
+def test_a_long_stream_holds_its_conversation_while_it_is_read(way, short):
+    conversation_store.create("one")
     script = ScriptedProvider(["one two three four"])
     agent = Coach(provider=script, generate_titles=False).continue_conversation("one")
     seen = 0
@@ -86,7 +86,7 @@ def test_a_long_stream_holds_its_conversation_while_it_is_read(store, way, short
 
         seen = async_to_sync(read)()
     assert seen > 2
-    assert len(store.load("one")) == 2
+    assert len(conversation_store.load("one")) == 2
 
 
 def test_who_is_refused_is_told_since_when_and_how_soon_to_come_back(store, way, ask):

@@ -285,6 +285,7 @@ def test_a_new_process_loads_what_another_one_stored(run, alias):
     ]
 
 
+@pytest.mark.heavy
 def test_what_a_killed_process_leaves_in_a_storage_is_swept(run, tmp_path):
     run(DYING, "private", ended=-signal.SIGKILL)
     folder = tmp_path / "files" / files.FOLDER

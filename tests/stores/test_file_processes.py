@@ -32,7 +32,7 @@ def run(kind: str, folder: Path, rounds: int) -> None:
 
 
 def test_what_killed_workers_were_told_is_stored_is_there(tmp_path):
-    run("kill", tmp_path, 20)
+    run("kill", tmp_path, 5)
 
 
 @pytest.mark.heavy

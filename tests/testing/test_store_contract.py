@@ -73,6 +73,7 @@ def keeps(
     return True
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("store", "promise"),
     [pytest.param(store, promise, id=f"{store.__name__}-{promise}") for store, promise in BROKEN],
