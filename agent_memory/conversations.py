@@ -313,7 +313,11 @@ class RemembersConversations(ResumesTurns, BindsConversations):
         return messages
 
     def _check_tools(self, call: Call) -> None:
-        """Raise ``ValueError`` for a tool that may take longer than a turn."""
+        """
+        Raise ``ValueError`` for a tool that may take longer than a turn.
+
+        ``NotImplementedError`` names a store that cannot keep a turn which waits for a person.
+        """
         conf.seconds("RESERVATION_SECONDS")
         longest = conf.seconds("TURN_SECONDS")
         for tool in call.tools.values():

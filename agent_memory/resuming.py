@@ -77,7 +77,7 @@ class ResumesTurns(Agent):
         await flow.arun(self.discarding())
 
     def discarding(self) -> Flow[None]:
-        """Reserve the paused turn, and drop it."""
+        """Reserve the paused turn, and drop it; what knows the store writes this."""
         raise NotImplementedError
 
     def _resumption(
