@@ -72,6 +72,7 @@ def demo(database: Path) -> Done:
     return manage(database, "demo")
 
 
+@pytest.mark.heavy
 def test_memory_holds_on_a_fresh_machine(demo: Done, database: Path) -> None:
     assert (demo.returncode, demo.stderr) == (0, "")
     assert "Memory held in all steps." in demo.stdout
@@ -80,6 +81,7 @@ def test_memory_holds_on_a_fresh_machine(demo: Done, database: Path) -> None:
     assert rows(database) >= (2, 18)
 
 
+@pytest.mark.heavy
 def test_every_step_tells_prompt_answer_and_what_was_checked(demo: Done) -> None:
     steps = demo.stdout.split("\n\n")[1:9]
     assert [step.split(".")[0] for step in steps] == list("12345678")

@@ -99,7 +99,7 @@ def heard() -> Iterator[list[str]]:
         signal.disconnect(receiver)
 
 
-@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("streamed", [True, pytest.param(False, marks=pytest.mark.heavy)])
 def test_a_turn_cancelled_at_any_effect_is_recorded_as_far_as_it_came(
     acting: Acting, heard: list[str], streamed: bool
 ) -> None:

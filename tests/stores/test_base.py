@@ -117,11 +117,13 @@ class TestThreeMethods(BasicConversationStoreContract):
         return ThreeMethods()
 
 
+@pytest.mark.heavy
 class TestThreeMethodsAwaited(AsyncBasicConversationStoreContract):
     def make_store(self) -> ConversationStore:
         return ThreeMethods()
 
 
+@pytest.mark.heavy
 class TestThreeAsyncMethods(BasicConversationStoreContract):
     def make_store(self) -> ConversationStore:
         return ThreeAsyncMethods()

@@ -86,6 +86,7 @@ def test_the_plugin_loads_in_a_project_without_settings_and_imports_nothing_of_t
     run(project).assert_outcomes(passed=1)
 
 
+@pytest.mark.heavy
 def test_fixtures_and_contract_need_no_installed_app_and_failures_show_both_sides(project):
     project.makepyfile(
         """
