@@ -44,20 +44,21 @@ def join(pid: int) -> int:
 
 def kill(folder: str, kills: int) -> None:
     """Kill writers at random moments: what they were told is stored is there, and whole."""
-    number = 0
     known = FileConversationStore(folder=folder)
-    for _ in range(kills):
+    for count in range(kills):
+        if count % 10 == 0:
+            conversation_id, number = f"{count}", 0
         reading, writing = os.pipe()
 
-        def write(first: int = number, told: int = writing) -> None:
+        def write(one: str = conversation_id, first: int = number, told: int = writing) -> None:
             store = FileConversationStore(folder=folder)
             for current in range(first, first + 10_000):
                 prompt = f"{current}:" + "x" * random.randrange(20_000)
-                reservation = store.reserve("one", create=True)
+                reservation = store.reserve(one, create=True)
                 if current % 3 == 0:
-                    for entry in entries_of(tool_turn(), Heading("one")):
+                    for entry in entries_of(tool_turn(), Heading(one)):
                         store.journal(reservation, entry, 60)
-                store.append("one", plain_turn(prompt, "!"), reservation=reservation)
+                store.append(one, plain_turn(prompt, "!"), reservation=reservation)
                 os.write(told, b".")
 
         pid = forked(write)
@@ -71,23 +72,23 @@ def kill(folder: str, kills: int) -> None:
             told += len(more)
         os.close(reading)
         for store in (known, FileConversationStore(folder=folder)):
-            said = [message for message in store.load("one") if message.role == "user"]
+            said = [message for message in store.load(conversation_id) if message.role == "user"]
             numbers = [text.partition(":")[0] for text in (message.text for message in said)]
             written = [int(number) for number in numbers if number.isdigit()]
             assert written == [*range(len(written))], written
             assert number + told <= len(written) <= number + told + 1
         number = len(written)
-        take_over(folder)
+        take_over(folder, conversation_id)
 
 
-def take_over(folder: str) -> None:
+def take_over(folder: str, conversation_id: str) -> None:
     """Come after a killed worker, when its reservation has ended."""
     store = FileConversationStore(folder=folder)
-    store.load("one")
-    if held := store._held.get("one"):
+    store.load(conversation_id)
+    if held := store._held.get(conversation_id):
         later = held.until + 1
         store._clock = lambda: later  # type: ignore[misc, assignment]
-        store.release(store.reserve("one"))
+        store.release(store.reserve(conversation_id))
 
 
 def contend(folder: str, turns: int) -> None:
