@@ -87,11 +87,11 @@ class Agent:
     # Hooks.
 
     def get_instructions(self) -> str:
-        """Return the instructions of this prompt; override it to compute them."""
+        """Return the instructions of this prompt; may use the ORM, in async calls too."""
         return self.instructions
 
     def get_tools(self) -> Sequence[Tool | Callable[..., Any]]:
-        """Return the tools of this prompt; override it to compute them."""
+        """Return the tools of this prompt; may use the ORM, in async calls too."""
         return self.tools
 
     def get_label(self) -> str:
@@ -103,7 +103,7 @@ class Agent:
         return ()
 
     async def amessages(self) -> Iterable[Message]:
-        """See messages()."""
+        """See messages(), which it calls on the thread of the ORM unless overridden."""
         if type(self).messages is Agent.messages:
             return ()
         return await sync_to_async(lambda: tuple(self.messages()))()

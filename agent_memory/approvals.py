@@ -7,12 +7,13 @@ nothing is undecided, whoever resumes the turn runs it on.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter
 
 from agent_memory.exceptions import ApprovalMismatch
 from agent_memory.messages import ToolCall, ToolResult, Turn
@@ -72,7 +73,8 @@ class Edit:
     def __post_init__(self) -> None:
         try:
             _arguments.validate_python(self.arguments, strict=True)
-        except ValidationError:
+            json.dumps(self.arguments, allow_nan=False)
+        except ValueError:
             raise ValueError("Edit() takes a dict of JSON-able arguments by name.") from None
 
 
@@ -104,6 +106,7 @@ class Approval:
 
     @property
     def is_undecided(self) -> bool:
+        """Whether it waits, or has expired without a decision."""
         return self.status == "pending"
 
     @property
@@ -121,6 +124,7 @@ class Approval:
         return self.status == "expired" or (self.status == "denied" and not self.text)
 
     def has_expired(self, now: datetime) -> bool:
+        """Tell whether nobody decided in time."""
         expires_at = self.asked.expires_at
         return self.is_undecided and expires_at is not None and expires_at <= now
 

@@ -68,7 +68,11 @@ class BindsConversations(Agent):
     def continue_or_start(
         self, conversation_id: str | None, participant: Any, *, must_own: bool | None = None
     ) -> Self:
-        """Go on with a conversation, or start one when the id is ``None``."""
+        """
+        Go on with a conversation, or start one when the id is ``None``.
+
+        See continue_conversation() and for_participant().
+        """
         if conversation_id is None:
             return self.for_participant(participant)
         return self.continue_conversation(conversation_id, participant, must_own=must_own)
@@ -77,7 +81,8 @@ class BindsConversations(Agent):
         """
         Go on with the conversation in which this participant and agent last spoke.
 
-        It is looked up at the first prompt; if there is none yet, one starts.
+        It is looked up at the first prompt, by activity and whoever owns it; if
+        there is none yet, one starts. Raises ``InvalidParticipant`` for ``None``.
         """
         speaker = self._participant(participant)
         if speaker is None:

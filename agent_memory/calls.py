@@ -12,7 +12,8 @@ from agent_memory.approvals import Decisions
 from agent_memory.attachments import check_part
 from agent_memory.exceptions import TooLarge
 from agent_memory.history import check_keep_last_turns
-from agent_memory.messages import DocumentPart, ImagePart, Message, Value, size
+from agent_memory.messages import DocumentPart, ImagePart, Message, Value
+from agent_memory.parts import check_provider_options
 from agent_memory.providers import Provider
 from agent_memory.records import Once, check_conversation_id
 from agent_memory.tools import Tool
@@ -22,13 +23,16 @@ class PromptOptions(TypedDict, total=False):
     """
     What a prompt takes beside its message; left out or ``None`` is the agent's or the setting's.
 
-    ``attachments``: images and documents, which follow the message's own content.
-    ``conversation_id``: the conversation for this call, opened if it is new.
-    ``keep_last_turns``: how many turns of the history are sent, 0 for all.
-    ``model``: the model's name.
-    ``idempotency_key``: text of 1 to 255 characters; the same message sent again
-    under it gets the stored answer, and is no second turn.
-    ``wait``: how many seconds to wait for another turn of the conversation.
+    - ``attachments``: images and documents, which follow the message's own content.
+    - ``conversation_id``: the conversation for this call, opened if it is new.
+    - ``keep_last_turns``: how many turns of the history are sent, 0 for all.
+    - ``model``: the model's name.
+    - ``idempotency_key``: text of 1 to 255 characters; the same message sent again
+      under it gets the stored answer, in a stream too, and is no second turn. While
+      it still runs: ``ConversationBusy`` with ``same_message``. Recorded as failed:
+      ``TurnFailed``. Another message: ``ConversationConflict``.
+    - ``wait``: how many seconds to wait for another turn of the conversation, 0 by
+      default.
     """
 
     attachments: Iterable[ImagePart | DocumentPart] | None
@@ -43,10 +47,12 @@ class ResumeOptions(TypedDict, total=False):
     """
     What going on with a paused turn takes beside the decisions.
 
-    ``decided_by``: a participant, and ``note``: text; both are kept beside the
-    decisions as a record, and permit nothing. ``model``: the model's name; left
-    out, the turn goes on with the one it began with. ``wait``: how many seconds
-    to wait for whoever else is at it.
+    - ``decided_by``: a participant, kept beside the decisions as a record; it
+      permits nothing.
+    - ``note``: text, kept beside the decisions too.
+    - ``model``: the model's name; left out, the turn goes on with the one it began
+      with.
+    - ``wait``: how many seconds to wait for whoever else is at it, 0 by default.
     """
 
     decided_by: Any
@@ -135,11 +141,12 @@ def user_message(message: object, attachments: object = None) -> Message:
     files = [part for part in message.content if isinstance(part, ImagePart | DocumentPart)]
     if not (files or message.text.strip()):
         raise ValueError("The prompt is empty: it needs text that is not blank, or attachments.")
+    check_provider_options(message.content)
     _check_files(files)
     limit = conf.limit("message")
-    if limit is not None and size(message) > limit:
+    if limit is not None and message.size > limit:
         raise TooLarge(
-            f"The prompt has {size(message)} bytes; AGENT_MEMORY['LIMITS'] allows {limit}."
+            f"The prompt has {message.size} bytes; AGENT_MEMORY['LIMITS'] allows {limit}."
         )
     return message
 

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from agent_memory import conf
 from agent_memory.agents import Agent
-from agent_memory.approvals import EVERY_OTHER, Approval, pending
-from agent_memory.binding import Binding, BindsConversations
+from agent_memory.approvals import Approval, pending
+from agent_memory.binding import Binding
 from agent_memory.calls import Call, Resumption
-from agent_memory.exceptions import (
-    ApprovalMismatch,
-    ApprovalNotResumable,
-    ConversationBusy,
-    ConversationDoesNotExist,
-    HistoryConflict,
-)
-from agent_memory.flow import Do, Flow, pause
+from agent_memory.exceptions import HistoryConflict
+from agent_memory.flow import Do, Flow
 from agent_memory.history import check_keep_last_turns
 from agent_memory.messages import Message
 from agent_memory.recalled import Outcome, Recalled
 from agent_memory.records import Answered, PausedTurn, Reservation, check_conversation_id
-from agent_memory.remembering import Remembering, buried, respond
+from agent_memory.remembering import Remembering, respond
+from agent_memory.reserving import ReservesConversations
 from agent_memory.responses import Response
 from agent_memory.resuming import ResumesTurns, check_tools, decide_on
 
 FLOW = ("turn", "recall", "repeat", "generate", "remember")
 
-SHORTEST_WAIT, LONGEST_WAIT = 0.05, 0.5
-"""Seconds between two looks at a busy conversation that is waited for."""
 
-
-class RemembersConversations(ResumesTurns, BindsConversations):
+class RemembersConversations(ResumesTurns, ReservesConversations):
     """
     Mix it into an agent, and it remembers.
 
@@ -215,86 +206,6 @@ class RemembersConversations(ResumesTurns, BindsConversations):
             (reservation.conversation_id, None),
             {"reservation": reservation},
         )
-
-    # Reserving.
-
-    def _reserve(
-        self,
-        call: Call | None,
-        conversation_id: str | None,
-        *,
-        create: bool = False,
-        resume: bool = False,
-    ) -> Flow[Reservation]:
-        store, must_own = self._store(), self._binding.must_own
-        if must_own is None:
-            must_own = conf.setting("VERIFY_OWNERSHIP")
-        wanted = {
-            "participant": self._binding.participant,
-            "must_own": must_own,
-            "create": create,
-            "agent": self.get_label(),
-            "once": call and call.once,
-            "message": call and call.message,
-        }
-        if resume:
-            wanted["resume"] = True
-        until, seconds = time.monotonic() + (call.wait if call else 0), SHORTEST_WAIT
-        while True:
-            try:
-                reservation: Reservation = yield Do(
-                    store.reserve, store.areserve, (conversation_id,), wanted
-                )
-            except ConversationBusy:
-                left = until - time.monotonic()
-                if left <= 0:
-                    raise
-            else:
-                yield from buried(type(self), reservation)
-                return reservation
-            yield from pause(min(seconds, left))
-            seconds = min(2 * seconds, LONGEST_WAIT)
-
-    def _reserve_new(self, call: Call) -> Flow[Reservation]:
-        if call.once is None:
-            return (yield from self._reserve(call, None))
-        conversation_id = call.once.conversation_id(self._binding.participant, self.get_label())
-        return (yield from self._reserve(call, conversation_id, create=True))
-
-    def _reserve_last(self, call: Call) -> Flow[Reservation]:
-        last = yield from self._last_conversation_id()
-        if last is not None:
-            try:
-                return (yield from self._reserve(call, last))
-            except ConversationDoesNotExist:
-                pass  # cleared in between
-        return (yield from self._reserve_new(call))
-
-    def _reserve_paused(self, call: Call | None) -> Flow[Reservation]:
-        conversation_id = self.current_conversation_id
-        if conversation_id is None and self._binding.kind == "last":
-            conversation_id = yield from self._last_conversation_id()
-        if conversation_id is None:
-            raise ApprovalNotResumable(
-                f"This {type(self).__name__} is bound to no conversation that could wait: use "
-                "continue_conversation() with the id of the one that does."
-            )
-        try:
-            return (yield from self._reserve(call, conversation_id, resume=True))
-        except ApprovalNotResumable as error:
-            resumption = call and call.resumption
-            if resumption and set(resumption.decisions or ()) - {EVERY_OTHER}:
-                raise ApprovalMismatch(str(error)) from None
-            raise
-
-    def _last_conversation_id(self) -> Flow[str | None]:
-        store = self._store()
-        last: str | None = yield Do(
-            store.latest_conversation_id,
-            store.alatest_conversation_id,
-            (self._binding.participant, self.get_label()),
-        )
-        return last
 
     def _load(self, reservation: Reservation, call: Call) -> Flow[tuple[Message, ...]]:
         if reservation.new:

@@ -44,7 +44,7 @@ class AgentMemoryError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the text and what the error carries, whatever its constructor takes."""
-        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]  # not in typeshed
 
 
 class ConversationError(AgentMemoryError):

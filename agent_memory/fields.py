@@ -55,7 +55,7 @@ class _Folded:
     """Ignore case where a database leaves that to the collation, which these columns set apart."""
 
     def process_lhs(self, compiler: Any, connection: Any, lhs: Any = None) -> Any:
-        text, params = super().process_lhs(compiler, connection, lhs)  # type: ignore[misc]
+        text, params = super().process_lhs(compiler, connection, lhs)  # type: ignore[misc]  # the lookup's
         if connection.vendor == "mysql":
             text = f"{text} COLLATE utf8mb4_unicode_520_ci"
         return text, params
@@ -99,7 +99,7 @@ class ParticipantForeignKey(GenericForeignKey):
     installed, a key that its model cannot have.
     """
 
-    def contribute_to_class(self, cls: type[models.Model], name: str, **kwargs: Any) -> None:  # type: ignore[override]
+    def contribute_to_class(self, cls: type[models.Model], name: str, **kwargs: Any) -> None:  # type: ignore[override]  # the stubs name one option
         super().contribute_to_class(cls, name, **kwargs)
         # The field is its own descriptor in some versions of Django, in others it has one.
         getattr(cls, name).get_prefetch_querysets = self.get_prefetch_querysets
@@ -107,7 +107,7 @@ class ParticipantForeignKey(GenericForeignKey):
     def get_content_type(
         self,
         obj: models.Model | None = None,
-        id: int | None = None,  # noqa: A002
+        id: int | None = None,  # noqa: A002  as Django names it
         using: str | None = None,
         model: type[models.Model] | None = None,
     ) -> ContentType:
@@ -121,7 +121,7 @@ class ParticipantForeignKey(GenericForeignKey):
         content_type = copy.copy(content_type)
         owner = content_type.model_class()
 
-        def get_object_for_this_type(using: str | None = None, *, pk: str) -> Any:  # noqa: ARG001
+        def get_object_for_this_type(using: str | None = None, *, pk: str) -> Any:  # noqa: ARG001  as Django calls it
             if owner is None or (value := _key_of(owner, str(pk))) is None:
                 raise ObjectDoesNotExist
             found = _everyone(owner).get(pk=value)
@@ -130,7 +130,7 @@ class ParticipantForeignKey(GenericForeignKey):
                 raise ObjectDoesNotExist
             return found
 
-        content_type.get_object_for_this_type = get_object_for_this_type  # type: ignore[method-assign, assignment]
+        content_type.get_object_for_this_type = get_object_for_this_type  # type: ignore[method-assign, assignment]  # of this copy
         return content_type
 
     def get_prefetch_querysets(

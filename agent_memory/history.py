@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from agent_memory import conf
 from agent_memory.exceptions import TooLarge
-from agent_memory.messages import Message, size
+from agent_memory.messages import Message
+from agent_memory.parts import check_provider_options
 
 LEADING_ROLES = ("system", "developer")
 
@@ -32,6 +33,7 @@ def check_leading(messages: Iterable[Message]) -> tuple[Message, ...]:
             raise ValueError(
                 f"A leading message is a system or developer Message, not {message!r}."
             )
+        check_provider_options(message.content)
     return leading
 
 
@@ -55,7 +57,7 @@ def window(messages: Sequence[Message], keep_last_turns: int) -> tuple[Message, 
 def check_window(messages: Sequence[Message]) -> None:
     """Raise ``TooLarge`` for a history over the limit of ``AGENT_MEMORY["LIMITS"]``."""
     limit = conf.limit("window")
-    if limit is not None and (total := sum(map(size, messages))) > limit:
+    if limit is not None and (total := sum(message.size for message in messages)) > limit:
         raise TooLarge(
             f"The history has {total} bytes; AGENT_MEMORY['LIMITS'] allows {limit} for a window. "
             "Keep fewer turns, or raise the limit."

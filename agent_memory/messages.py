@@ -11,9 +11,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
+from pydantic import Field, JsonValue, field_validator
+
+from agent_memory.parts import DocumentPart, FilePart, ImagePart, Part, RefusalPart, TextPart, Value
+
+__all__ = [
+    "INTERRUPTED",
+    "UNDECIDED",
+    "DocumentPart",
+    "FilePart",
+    "FinishReason",
+    "ImagePart",
+    "Message",
+    "Part",
+    "ProviderToolCall",
+    "Reasoning",
+    "RefusalPart",
+    "Replay",
+    "Role",
+    "Status",
+    "Step",
+    "StepItem",
+    "TextPart",
+    "ToolCall",
+    "ToolResult",
+    "Turn",
+    "TurnError",
+    "Usage",
+    "Value",
+    "step_messages",
+]
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
 Status = Literal["completed", "paused", "failed"]
@@ -23,84 +52,8 @@ INTERRUPTED = "This call was interrupted: it may or may not have run."
 UNDECIDED = "This call was not run: it needed an approval that it did not get."
 
 
-FILE_SOURCES = ("data", "url", "file_id")
-
-
 def _json(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-class Value(BaseModel):
-    """A frozen value that refuses fields it does not know."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
-class TextPart(Value):
-    """Text that somebody wrote or a model answered."""
-
-    type: Literal["text"] = "text"
-    text: str
-    provider_options: dict[str, JsonValue] = {}
-    provider_metadata: dict[str, JsonValue] = {}
-
-
-class RefusalPart(Value):
-    """What a model said instead of answering."""
-
-    type: Literal["refusal"] = "refusal"
-    text: str
-
-
-class FilePart(Value):
-    """
-    A file: its ``data``, or where the provider finds it (``url`` or ``file_id``).
-
-    It has exactly one of the three. ``media_type`` is that of the content, such
-    as ``image/png``.
-    """
-
-    data: Annotated[bytes, Field(strict=True)] | None = None
-    url: str | None = None
-    file_id: str | None = None
-    media_type: str = ""
-    file_name: str = ""
-    provider_options: dict[str, JsonValue] = {}
-
-    @model_validator(mode="after")
-    def _has_one_source(self) -> Self:
-        given = [name for name in FILE_SOURCES if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(
-                f"a file has exactly one of {', '.join(FILE_SOURCES)}, not "
-                f"{' and '.join(given) or 'none'}"
-            )
-        return self
-
-    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Tell how much ``data`` there is, and not what: logs and tracebacks show it."""
-        for name, value in super().__repr_args__():
-            yield name, f"<{self.size} bytes>" if name == "data" and self.data else value
-
-    @property
-    def size(self) -> int:
-        """The bytes of ``data``; 0 where the provider has them."""
-        return len(self.data or b"")
-
-
-class ImagePart(FilePart):
-    """A picture."""
-
-    type: Literal["image"] = "image"
-
-
-class DocumentPart(FilePart):
-    """A document, such as a PDF."""
-
-    type: Literal["document"] = "document"
-
-
-Part = Annotated[TextPart | RefusalPart | ImagePart | DocumentPart, Field(discriminator="type")]
 
 
 class ToolResult(Value):
@@ -206,7 +159,12 @@ class Replay(Value):
 
 
 class Step(Value):
-    """One round trip to a provider."""
+    """
+    One round trip to a provider: what came back, in the order in which it came.
+
+    With the ``finish_reason`` ``tool_calls`` its calls are run, and another step
+    follows. ``replay`` is kept while the turn is paused.
+    """
 
     items: tuple[StepItem, ...] = ()
     finish_reason: FinishReason = "stop"
@@ -217,12 +175,15 @@ class Step(Value):
 
     @property
     def text(self) -> str:
+        """The text parts, joined."""
         return "".join(item.text for item in self.items if isinstance(item, TextPart))
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls of the project's tools, in order."""
         return tuple(item for item in self.items if isinstance(item, ToolCall))
 
     def provider_tool_calls(self) -> tuple[ProviderToolCall, ...]:
+        """Return the calls that the provider ran itself, in order."""
         return tuple(item for item in self.items if isinstance(item, ProviderToolCall))
 
     def with_results(self, results: dict[int, ToolResult]) -> Step:
@@ -266,7 +227,7 @@ class Message(Value):
         super().__init__(**{"role": role, "content": content, **fields})
 
     # Else pydantic would validate stored messages by calling __init__, which forbids new fields.
-    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]  # a mark of pydantic's
 
     @field_validator("content", mode="before")
     @classmethod
@@ -275,7 +236,13 @@ class Message(Value):
 
     @property
     def text(self) -> str:
+        """The text parts, joined."""
         return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    @property
+    def size(self) -> int:
+        """The bytes of its texts, in UTF-8, and of its files."""
+        return sum(part.size for part in self.content)
 
 
 class TurnError(Value):
@@ -325,12 +292,15 @@ class Turn(Value):
             yield from step_messages(step, interrupted=self.status == "failed")
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls of all steps, in order."""
         return tuple(call for step in self.steps for call in step.tool_calls())
 
     def provider_tool_calls(self) -> tuple[ProviderToolCall, ...]:
+        """Return the calls that the provider ran itself, of all steps, in order."""
         return tuple(call for step in self.steps for call in step.provider_tool_calls())
 
     def tool_results(self) -> tuple[ToolResult, ...]:
+        """Return the results that there are, in the order of their calls."""
         return tuple(call.result for call in self.tool_calls() if call.result is not None)
 
 
@@ -346,14 +316,3 @@ def step_messages(step: Step, *, interrupted: bool) -> Iterator[Message]:
         yield Message("assistant", content, tool_calls=tuple(calls))
     for call in calls:
         yield Message("tool", call.told, tool_call_id=call.id)
-
-
-def size(message: Message) -> int:
-    """Return the bytes of a message's texts and data, in UTF-8."""
-    total = 0
-    for part in message.content:
-        if isinstance(part, TextPart | RefusalPart):
-            total += len(part.text.encode("utf-8", "surrogatepass"))
-        else:
-            total += len(part.data or b"")
-    return total

@@ -60,7 +60,7 @@ class Participant:
     @classmethod
     def of_row(cls, obj: Any) -> Participant:
         """
-        Return the participant under whose key a model instance is filed, be it there or not.
+        Return the participant under whose key an instance is filed, saved or not, deleted or not.
 
         Raises ``InvalidParticipant`` for a key of several columns.
         """

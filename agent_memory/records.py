@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +14,6 @@ from uuid import UUID, uuid5
 from pydantic import Field, JsonValue
 
 from agent_memory.approvals import Approval, PendingApproval
-from agent_memory.exceptions import InvalidConversationId
 from agent_memory.messages import (
     Message,
     Part,
@@ -30,6 +28,11 @@ from agent_memory.messages import (
     Value,
 )
 from agent_memory.participants import Participant
+from agent_memory.storable import MAX_LENGTH as MAX_LENGTH
+from agent_memory.storable import check_conversation_id as check_conversation_id
+from agent_memory.storable import check_text
+from agent_memory.storable import check_title as check_title
+from agent_memory.storable import readable as readable
 
 if sys.version_info >= (3, 14):
     from uuid import uuid7
@@ -38,42 +41,8 @@ else:
 
 TitleSource = Literal["", "prompt", "draft", "person"]
 
-MAX_LENGTH = 255
 NAMESPACE = UUID("d5f1e9a4-6f0b-5c39-9d6e-3a1f7c2b8e40")
-UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 NO_USAGE = Usage()
-
-
-def check_conversation_id(conversation_id: object) -> str:
-    """
-    Return a conversation id that every store can hold, compared byte for byte.
-
-    Raises ``InvalidConversationId`` for anything but text of 1 to 255
-    characters without NUL and lone surrogates.
-    """
-    if conversation_id == "":
-        raise InvalidConversationId("A conversation id cannot be empty; None starts afresh.")
-    return _check_text("A conversation id", conversation_id, InvalidConversationId)
-
-
-def readable(text: str) -> str:
-    """Return a copy of text that every database holds: no NUL, no lone surrogates."""
-    return UNSTORABLE.sub("\ufffd", text)
-
-
-def check_title(title: object) -> str:
-    """Return a title that every store can hold; raises ``ValueError`` for anything else."""
-    return _check_text("A title", title)
-
-
-def _check_text(what: str, text: object, error: type[Exception] = ValueError) -> str:
-    if not isinstance(text, str):
-        raise error(f"{what} is text, not {type(text).__name__}.")
-    if len(text) > MAX_LENGTH:
-        raise error(f"{what} has at most {MAX_LENGTH} characters, not {len(text)}.")
-    if UNSTORABLE.search(text):
-        raise error(f"{what} holds neither NUL nor lone surrogates.")
-    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +74,12 @@ class Heading:
     def __post_init__(self) -> None:
         check_conversation_id(self.id)
         check_title(self.title)
-        _check_text("An agent's label", self.agent)
+        check_text("An agent's label", self.agent)
 
     @classmethod
     def of(cls, conversation: Heading | str) -> Heading:
         """Return a heading, made of a bare id where it is one."""
-        return conversation if isinstance(conversation, cls) else cls(conversation)  # type: ignore[arg-type]
+        return conversation if isinstance(conversation, Heading) else cls(conversation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +104,7 @@ class Once:
             for part in message.content
         ]
         said = json.dumps(parts, sort_keys=True, default=_digest)
-        return cls(_check_text("An idempotency key", key), sha256(said.encode()).hexdigest())
+        return cls(check_text("An idempotency key", key), sha256(said.encode()).hexdigest())
 
     def conversation_id(self, participant: Participant | None, agent: str) -> str:
         """Return the id of the conversation that a first message under this key opens."""
@@ -269,12 +238,15 @@ class StoredMessage:
         return tuple(part for part in self.parts if isinstance(part, StoredAttachment))
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls of all steps, in order."""
         return tuple(call for step in self.steps for call in step.tool_calls())
 
     def provider_tool_calls(self) -> tuple[ProviderToolCall, ...]:
+        """Return the calls that the provider ran itself, of all steps, in order."""
         return tuple(call for step in self.steps for call in step.provider_tool_calls())
 
     def tool_results(self) -> tuple[ToolResult, ...]:
+        """Return the results that there are, in the order of their calls."""
         return tuple(call.result for call in self.tool_calls() if call.result is not None)
 
 

@@ -31,10 +31,12 @@ class Response:
 
     @property
     def usage(self) -> Usage:
+        """The tokens of all steps together."""
         return self.turn.usage
 
     @property
     def status(self) -> Status:
+        """``completed``, or ``paused`` when calls wait."""
         return self.turn.status
 
     def __str__(self) -> str:
@@ -104,7 +106,7 @@ class ApprovalRequested(Event):
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Event):
-    """Nothing new; the model is still at work."""
+    """Nothing new for 15 seconds; the model is still at work."""
 
 
 @dataclass(frozen=True, slots=True)

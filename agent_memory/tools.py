@@ -35,9 +35,11 @@ class ToolContext:
     """
     What a tool may know of the call, if a parameter's hint is ``ToolContext``.
 
-    ``participant`` is who speaks, ``call_id`` the provider's name of the call,
-    which some reuse. ``idempotency_key`` is that of this call alone, the same
-    after a crash and when its turn is resumed.
+    ``agent`` is the agent that runs. ``participant`` is who speaks, ``None``
+    without one; ``conversation_id`` is where the turn is stored, ``None`` without
+    memory. ``call_id`` is the provider's name of the call, which some reuse.
+    ``idempotency_key`` is that of this call alone, the same after a crash and when
+    its turn is resumed.
     """
 
     agent: Any = None
@@ -68,16 +70,18 @@ class ToolContext:
 
 class ToolOptions(TypedDict, total=False):
     """
-    What a tool is beside its function.
+    What a tool is beside its function; a subclass of ``Tool`` has them as attributes.
 
-    ``name``: 1 to 64 ASCII letters, digits, underscores and hyphens; by default
-    the function's, or the class's in snake case. ``description``: by default the
-    docstring. ``needs_approval``: ``True``, a reason, or a function that answers
-    with one of these or ``False`` for the arguments that it names.
-    ``approval_expires``: after which time a missing answer is a denial.
-    ``timeout``: how many seconds a call may take before another turn may take
-    the conversation over; ``None`` is the setting ``RESERVATION_SECONDS``.
-    ``concurrent``: whether calls of one step may run beside each other.
+    - ``name`` (``""``): 1 to 64 ASCII letters, digits, underscores and hyphens;
+      empty: the function's, or the class's in snake case.
+    - ``description`` (``""``): what the model is told of it; empty: the docstring.
+    - ``needs_approval`` (``False``): ``True``, a reason, or a function that answers
+      with one of these or ``False`` for the arguments that it names.
+    - ``approval_expires`` (``None``): a ``timedelta`` after which a missing answer is
+      a denial.
+    - ``timeout`` (``None``): how many seconds a call may take before another turn may
+      take the conversation over; ``None``: the setting ``RESERVATION_SECONDS``.
+    - ``concurrent`` (``False``): whether calls of one step may run beside each other.
     """
 
     name: str
@@ -158,6 +162,7 @@ class Tool:
 
     @property
     def is_async(self) -> bool:
+        """Whether its function is async."""
         return self._signature.is_async
 
     @property

@@ -58,7 +58,7 @@ def test_an_edit_holds_arguments_by_name_that_json_has_a_form_for(arguments: Any
 
 def test_a_denial_holds_text():
     with pytest.raises(ValueError, match=r"Deny\(\)"):
-        Deny(7)  # type: ignore[arg-type]
+        Deny(7)  # type: ignore[arg-type]  # wrong
 
 
 def test_a_decision_is_kept_with_who_made_it_when_and_why():

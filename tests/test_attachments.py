@@ -86,7 +86,7 @@ def field_file(folder: Path, name: str | None) -> FieldFile:
     """Return what a model's FileField gives, its storage in a folder."""
     field = models.FileField(storage=FileSystemStorage(folder))
     field.set_attributes_from_name("report")
-    return FieldFile(SimpleNamespace(), field, name)  # type: ignore[arg-type]
+    return FieldFile(SimpleNamespace(), field, name)  # type: ignore[arg-type]  # no model instance
 
 
 # Where files come from.
@@ -371,7 +371,7 @@ def test_a_file_over_the_limit_is_refused_and_not_read_beyond_it(tmp_path: Path)
     path = tmp_path / "a.txt"
     path.write_bytes(b"x" * 200_001)
     told = Counting(b"x" * 200_001)
-    told.size = 200_001  # type: ignore[attr-defined]
+    told.size = 200_001  # type: ignore[attr-defined]  # as uploads have
     untold = Counting(b"x" * 10**6)
     field, text = field_file(tmp_path, "a.txt"), b"x" * 200_001
     with override_agent_memory(ATTACHMENTS={"MAX_BYTES": 200_000}):

@@ -31,7 +31,7 @@ def paused(*statuses: str) -> PausedTurn:
     return PausedTurn(
         Turn(user=HELLO, steps=(step(*calls),), status="paused"),
         StoredTurn("one", "turn"),
-        tuple(Approval(0, index, ASKED, status) for index, status in enumerate(statuses)),  # type: ignore[arg-type]
+        tuple(Approval(0, index, ASKED, status) for index, status in enumerate(statuses)),  # type: ignore[arg-type]  # each is a status
     )
 
 

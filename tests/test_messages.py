@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from agent_memory.messages import (
     INTERRUPTED,
-    DocumentPart,
     ImagePart,
     Message,
     ProviderToolCall,
@@ -23,7 +22,6 @@ from agent_memory.messages import (
     Turn,
     TurnError,
     Usage,
-    size,
 )
 from agent_memory.testing.contract.fidelity import odd_turns
 
@@ -85,42 +83,6 @@ def test_a_part_is_told_by_its_type():
     )
     with pytest.raises(ValidationError, match="does not match any of the expected tags"):
         Message("user", [{"type": "video", "url": "a"}])
-
-
-# Files.
-
-
-def test_a_file_has_one_source_and_no_second_one():
-    for sources in ({"data": b""}, {"url": ""}, {"file_id": "file-1"}):
-        assert ImagePart(**sources).model_dump(exclude_defaults=True) == sources
-    for sources in ({}, {"data": b"a", "url": "b"}, {"url": "a", "file_id": "b"}):
-        with pytest.raises(ValidationError, match="exactly one of data, url, file_id, not"):
-            DocumentPart(**sources)
-
-
-@pytest.mark.parametrize("data", ["aGVsbG8=", bytearray(b"a"), 7])
-def test_the_data_of_a_file_is_bytes_and_nothing_that_may_mean_them(data):
-    with pytest.raises(ValidationError, match="valid bytes"):
-        ImagePart(data=data)
-
-
-def test_files_are_equal_by_kind_bytes_and_all_that_is_said_of_them():
-    one = ImagePart(data=b"a", media_type="image/png", file_name="a", provider_options={"x": 1})
-    assert one == ImagePart(**one.model_dump())
-    assert one != DocumentPart(**one.model_dump(exclude={"type"}))
-    for field, value in (
-        *(("data", b"b"), ("media_type", "image/gif")),
-        *(("file_name", "b"), ("provider_options", {"x": 2})),
-    ):
-        assert one != one.model_copy(update={field: value})
-
-
-def test_a_file_tells_how_many_bytes_it_has_and_does_not_show_them():
-    image = ImagePart(data=b"secret" * 1000)
-    assert image.size == size(Message(content=[image])) == 6000
-    assert "<6000 bytes>" in repr(image)
-    assert "secret" not in f"{image} {image!r} {Message(content=[image])!r}"
-    assert ImagePart(url="https://example.com/a.png").size == 0
 
 
 @pytest.mark.parametrize("turn", [*odd_turns()])

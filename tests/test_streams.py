@@ -193,7 +193,7 @@ def test_leaving_the_async_block_ends_the_turn_and_the_stream() -> None:
 def test_an_error_in_the_block_ends_the_turn_and_is_the_callers_own() -> None:
     agent = three_words()
     with pytest.raises(ZeroDivisionError), agent.stream("Hello"):
-        1 / 0  # noqa: B018
+        1 / 0  # noqa: B018  to raise
     assert isinstance(agent.outcome.error, TurnAbandoned)
 
 

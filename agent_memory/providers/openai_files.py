@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_memory.exceptions import UnsupportedAttachment
-from agent_memory.messages import FILE_SOURCES, DocumentPart, FilePart, ImagePart, TextPart
+from agent_memory.messages import DocumentPart, FilePart, ImagePart, TextPart
+from agent_memory.parts import FILE_SOURCES
 
 Takes = Mapping[str, tuple[str, ...]]
 """By which of its fields an API is sent a file, by the type of the part."""

@@ -11,7 +11,7 @@ from agent_memory.exceptions import (
     ConversationDoesNotExist,
     InvalidParticipant,
 )
-from agent_memory.history import check_keep_last_turns, check_leading
+from agent_memory.history import check_keep_last_turns
 from agent_memory.messages import Message
 from agent_memory.participants import Participant
 from agent_memory.records import (
@@ -23,15 +23,12 @@ from agent_memory.records import (
     StoredConversation,
     check_conversation_id,
     check_title,
-    new_id,
 )
 from agent_memory.stores.attachments import unknown
 from agent_memory.stores.cursors import (
-    check_per_page,
     conversation_cursor,
-    read_conversation_cursor,
-    read_message_cursor,
 )
+from agent_memory.stores.keeping import Listing
 from agent_memory.stores.kept import Speakers
 from agent_memory.stores.transcripts import TranscriptStore
 
@@ -69,36 +66,18 @@ class Catalogue(TranscriptStore):
             transcript = self._transcripts.get(conversation_id)
             return () if transcript is None else transcript.window(keep_last_turns)
 
-    def create(
-        self,
-        conversation_id: str | None = None,
-        *,
-        participant: Any = None,
-        agent: str = "",
-        title: str = "",
-        leading: Iterable[Message] = (),
-    ) -> StoredConversation:
-        if conversation_id is None:
-            conversation_id = new_id()
-        check_conversation_id(conversation_id)
-        heading = Heading(
-            conversation_id,
-            self.participant_of(participant),
-            agent,
-            title,
-            "person" if title else "",
-        )
-        messages = copy.deepcopy(check_leading(leading))
-        with self.working_on(conversation_id):
-            if self._living(conversation_id) is not None:
+    def _create(self, heading: Heading, leading: tuple[Message, ...]) -> StoredConversation:
+        messages = copy.deepcopy(leading)
+        with self.working_on(heading.id):
+            if self._living(heading.id) is not None:
                 raise ConversationConflict(
-                    conversation_id, message=f"Conversation {conversation_id!r} exists already."
+                    heading.id, message=f"Conversation {heading.id!r} exists already."
                 )
-            transcript = self.new_transcript(conversation_id, heading.participant, agent)
-            transcript.title, transcript.title_source = title, heading.title_source
+            transcript = self.new_transcript(heading.id, heading.participant, heading.agent)
+            transcript.title, transcript.title_source = heading.title, heading.title_source
             transcript.open(self._tick(), messages)
-            self._transcripts[conversation_id] = transcript
-            self._held.pop(conversation_id, None)
+            self._transcripts[heading.id] = transcript
+            self._held.pop(heading.id, None)
             return transcript.stored()
 
     def get(self, conversation_id: str) -> StoredConversation | None:
@@ -125,28 +104,19 @@ class Catalogue(TranscriptStore):
                 raise ConversationDoesNotExist(conversation_id)
             transcript.transfer(owner)
 
-    def list_conversations(
-        self,
-        participant: Any,
-        *,
-        agent: str | None = None,
-        per_page: int | None = None,
-        cursor: str | None = None,
-    ) -> ConversationPage:
-        owner = self.participant_of(participant)
-        size = check_per_page(per_page)
-        after = read_conversation_cursor(cursor)
+    def _list(self, listing: Listing) -> ConversationPage:
         listed = [
             entry.stored
             for entry in self._entries()
             if entry.stored is not None
-            and entry.stored.participant == owner
-            and agent in (None, entry.stored.agent)
+            and entry.stored.participant == listing.owner
+            and listing.agent in (None, entry.stored.agent)
         ]
         listed.sort(key=lambda stored: (stored.last_activity, stored.id), reverse=True)
-        if after is not None:
+        if listing.after is not None:
+            after = listing.after
             listed = [stored for stored in listed if (stored.last_activity, stored.id) < after]
-        return Page.of(listed, size, conversation_cursor)
+        return Page.of(listed, listing.size, conversation_cursor)
 
     def latest_conversation_id(self, participant: Any, agent: str) -> str | None:
         speaker = self.participant_of(participant)
@@ -159,12 +129,7 @@ class Catalogue(TranscriptStore):
         number, conversation_id = max(spoke, default=(0, ""))
         return conversation_id if number else None
 
-    def paginate_conversation_messages(
-        self, conversation_id: str, *, per_page: int | None = None, cursor: str | None = None
-    ) -> MessagePage:
-        check_conversation_id(conversation_id)
-        size = check_per_page(per_page)
-        below = read_message_cursor(cursor)
+    def _page(self, conversation_id: str, size: int, below: int | None) -> MessagePage:
         with self.working_on(conversation_id):
             transcript = self._transcripts.get(conversation_id)
             return Page(()) if transcript is None else transcript.page(size, below)

@@ -32,7 +32,7 @@ def encode(value: Any) -> str:
 def encode_items(items: Iterable[Value]) -> list[dict[str, Any]]:
     """Return items of a union as data: their ``type`` and what is not a default."""
     return [
-        {"type": item.type, **item.model_dump(exclude_defaults=True)}  # type: ignore[attr-defined]
+        {"type": item.type, **item.model_dump(exclude_defaults=True)}  # type: ignore[attr-defined]  # each of a union has it
         for item in items
     ]
 

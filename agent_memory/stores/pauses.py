@@ -21,10 +21,16 @@ from agent_memory.approvals import (
     match,
     pending,
 )
-from agent_memory.exceptions import ApprovalMismatch, ApprovalNotResumable, ApprovalsPending
+from agent_memory.exceptions import (
+    ApprovalMismatch,
+    ApprovalNotResumable,
+    ApprovalsPending,
+    ConversationConflict,
+)
 from agent_memory.messages import ToolResult, Turn, TurnError, Usage
 from agent_memory.participants import Participant
-from agent_memory.records import UNSTORABLE
+from agent_memory.records import Reservation
+from agent_memory.storable import UNSTORABLE
 
 Approvals = tuple[Approval, ...]
 
@@ -50,6 +56,17 @@ def blocked(conversation_id: str, approvals: Approvals, now: datetime) -> Approv
 
 def not_resumable(conversation_id: str) -> ApprovalNotResumable:
     return ApprovalNotResumable(f"No turn of conversation {conversation_id!r} is paused.")
+
+
+def check_appends(reservation: Reservation, turn: Turn) -> None:
+    """Raise ``ConversationConflict`` for the reservation of a resume, under which no turn begins."""
+    if reservation.paused is not None:
+        raise ConversationConflict(
+            reservation.conversation_id,
+            turn,
+            message="This reservation is for going on with a paused turn: settle() writes what "
+            "became of it, append() a turn of its own.",
+        )
 
 
 def check_note(note: object) -> str:

@@ -12,12 +12,11 @@ from typing import Any
 from agent_memory.approvals import Decisions, PendingApproval
 from agent_memory.exceptions import ConversationConflict, ConversationDoesNotExist
 from agent_memory.journals import JournalEntry, interrupted_turn
-from agent_memory.messages import Message, Turn
+from agent_memory.messages import Turn
 from agent_memory.participants import Participant
 from agent_memory.records import (
     Answered,
     Heading,
-    Once,
     Reservation,
     StoredTurn,
     check_conversation_id,
@@ -26,6 +25,7 @@ from agent_memory.records import (
 from agent_memory.signals import approval_decided
 from agent_memory.stores import pauses
 from agent_memory.stores.base import ConversationStore
+from agent_memory.stores.holding import Wanted
 from agent_memory.stores.transcript import Transcript
 
 
@@ -56,38 +56,26 @@ class TranscriptStore(ConversationStore):
 
     # Reserving.
 
-    def reserve(
-        self,
-        conversation_id: str | None = None,
-        *,
-        participant: Any = None,
-        must_own: bool = False,
-        create: bool = False,
-        agent: str = "",
-        once: Once | None = None,
-        message: Message | None = None,
-        resume: bool = False,
-    ) -> Reservation:
-        new = conversation_id is None
-        conversation_id = new_id() if conversation_id is None else conversation_id
-        check_conversation_id(conversation_id)
-        heading = Heading(conversation_id, self.participant_of(participant), agent)
-        reservation = Reservation(conversation_id, new_id(), once=once)
-        if new and not resume:
+    def _reserve(self, wanted: Wanted) -> Reservation:
+        heading, conversation_id = wanted.heading, wanted.heading.id
+        reservation = Reservation(conversation_id, new_id(), once=wanted.once)
+        if wanted.new and not wanted.resume:
             reservation.new, reservation.next_position = True, 0
             reservation.participant = heading.participant
             return reservation
         with self.working_on(conversation_id):
             transcript = self._living(conversation_id)
-            if transcript is None and create:
-                transcript = self.new_transcript(conversation_id, heading.participant, agent)
+            if transcript is None and wanted.create:
+                transcript = self.new_transcript(
+                    conversation_id, heading.participant, heading.agent
+                )
             if (
                 transcript is None
-                or (transcript.is_hidden and not create)
-                or (must_own and transcript.participant != heading.participant)
+                or (transcript.is_hidden and not wanted.create)
+                or (wanted.must_own and transcript.participant != heading.participant)
             ):
                 raise ConversationDoesNotExist(conversation_id)
-            if resume:
+            if wanted.resume:
                 self._resume(transcript, reservation)
             else:
                 self._begin(transcript, reservation)
@@ -191,6 +179,7 @@ class TranscriptStore(ConversationStore):
         with self.working_on(heading.id):
             if reservation is None:
                 return self._append_directly(heading, turn)
+            pauses.check_appends(reservation, turn)
             if not self._may_append(reservation, heading.id):
                 raise ConversationConflict(heading.id, turn)
             return self._write(heading, turn, reservation)
@@ -284,8 +273,7 @@ class TranscriptStore(ConversationStore):
                 reservation.conversation_id == conversation_id
                 and conversation_id not in self._transcripts
             )
-        paused = reservation.paused is not None
-        return self._is_token(conversation_id, reservation.turn_id) and not paused
+        return self._is_token(conversation_id, reservation.turn_id)
 
     def _is_token(self, conversation_id: str, turn_id: str) -> bool:
         held = self._held.get(conversation_id)

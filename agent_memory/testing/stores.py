@@ -14,6 +14,7 @@ from agent_memory.testing.contract import (
     ConversationPromises,
     DecisionPromises,
     FidelityPromises,
+    FilePromises,
     HistoryPromises,
     InterruptionPromises,
     JournalPromises,
@@ -29,7 +30,9 @@ from agent_memory.testing.contract import (
 from agent_memory.testing.contract.base import Promises
 
 
-class BasicConversationStoreContract(HistoryPromises, FidelityPromises, ReservationPromises):
+class BasicConversationStoreContract(
+    HistoryPromises, FidelityPromises, FilePromises, ReservationPromises
+):
     """
     What a store of three methods promises, one test each.
 

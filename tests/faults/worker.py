@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def answer_with(answer: object) -> None:
-    print(answer, flush=True)  # noqa: T201
+    print(answer, flush=True)  # noqa: T201  to its starter
 
 
 if __name__ == "__main__":

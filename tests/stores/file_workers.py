@@ -87,7 +87,7 @@ def take_over(folder: str, conversation_id: str) -> None:
     store.load(conversation_id)
     if held := store._held.get(conversation_id):
         later = held.until + 1
-        store._clock = lambda: later  # type: ignore[misc, assignment]
+        store._clock = lambda: later  # type: ignore[misc, assignment]  # a later clock
         store.release(store.reserve(conversation_id))
 
 

@@ -135,7 +135,7 @@ class TestThreeAsyncMethodsAwaited(AsyncBasicConversationStoreContract):
 
 
 def test_every_method_has_a_twin_that_is_awaited():
-    public = {name for name in vars(ConversationStore) if name[0] != "_"}
+    public = {name for name in dir(ConversationStore) if name[0] != "_"}
     methods = {name for name in public if inspect.isfunction(getattr(ConversationStore, name))}
     twins = {name for name in methods if name[0] == "a" and name[1:] in methods}
     assert {name[1:] for name in twins} == TWINS
@@ -212,14 +212,15 @@ def test_a_store_refuses_options_that_it_does_not_know():
 def test_must_own_asks_the_store_whose_a_conversation_is():
     class Owned(ThreeMethods):
         def conversation_belongs_to(self, conversation_id: str, participant: Any) -> bool:
-            return participant == "owner"
+            return participant == owner
 
+    owner, other = Participant("auth.user", "1"), Participant("auth.user", "2")
     store = Owned()
     store.append("one", plain_turn())
-    store.release(store.reserve("one", participant="owner", must_own=True))
+    store.release(store.reserve("one", participant=owner, must_own=True))
     with pytest.raises(ConversationDoesNotExist):
-        store.reserve("one", participant="other", must_own=True)
-    store.reserve("two", participant="other", must_own=True, create=True)
+        store.reserve("one", participant=other, must_own=True)
+    store.reserve("two", participant=other, must_own=True, create=True)
 
 
 def test_reservations_of_two_stores_are_apart():

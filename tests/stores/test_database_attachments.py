@@ -5,18 +5,14 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.django import TestCase
 
 from agent_memory import Agent, Message, RemembersConversations, load_file, load_image
 from agent_memory.exceptions import TooLarge
-from agent_memory.messages import DocumentPart, ImagePart, Part, TextPart, Turn
+from agent_memory.messages import DocumentPart, TextPart
 from agent_memory.models import Conversation, ConversationAttachment, ConversationMessage
 from agent_memory.records import Heading
 from agent_memory.stores.database import DatabaseConversationStore, packets
@@ -236,56 +232,3 @@ def test_what_is_refused_for_the_limit_of_a_statement_counts_all_files(store, mo
         store.append("c", turn_with(*documents))
     needed = int(re.findall(r"of (\d+) bytes", str(caught.value))[0])
     assert needed - packets.SMALL <= max(sent) <= needed
-
-
-# What goes in comes out.
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
-)
-ANY_TEXT = st.text(st.characters(), max_size=40)
-OPTIONS = st.dictionaries(ANY_TEXT, JSON, max_size=3)
-BYTES = st.binary(max_size=200) | st.builds(
-    lambda seed, size: random.Random(seed).randbytes(size),
-    st.integers(0, 9),
-    st.sampled_from([1, 65_535, 65_536, 1_000_000, 3_000_000]),
-)
-
-
-def parts() -> st.SearchStrategy[Part]:
-    told: dict[str, Any] = {
-        "media_type": ANY_TEXT,
-        "file_name": ANY_TEXT,
-        "provider_options": OPTIONS,
-    }
-    kinds: list[Callable[..., Part]] = [ImagePart, DocumentPart]
-    return st.builds(TextPart, text=ANY_TEXT) | st.one_of(
-        st.builds(kind, **{source: values}, **told)
-        for kind in kinds
-        for source, values in (("data", BYTES), ("url", ANY_TEXT), ("file_id", ANY_TEXT))
-    )
-
-
-class FidelityTests(TestCase):
-    @settings(
-        deadline=None,
-        max_examples=25,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
-    @given(st.lists(st.lists(parts(), max_size=4), min_size=1, max_size=3))
-    def test_whatever_parts_a_message_has_they_come_back_equal(self, said: list[list[Part]]):
-        store = DatabaseConversationStore()
-        turns = [Turn(user=Message("user", parts)) for parts in said]
-        for turn in turns:
-            store.append("c", turn)
-        loaded = store.load("c")
-        assert repr(loaded) == repr(tuple(turn.user for turn in turns))
-        assert loaded == tuple(turn.user for turn in turns)
-        contents = {part.data for parts in said for part in parts if getattr(part, "size", None)}
-        rows = ConversationAttachment.objects.filter(size__gt=0)
-        assert {bytes(data) for data in rows.values_list("data", flat=True)} == contents
-        assert rows.count() == len(contents)
-        store.clear("c")
-        assert not ConversationAttachment.objects.exists()

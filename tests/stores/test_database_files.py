@@ -17,34 +17,22 @@ import pytest
 from django.core.files.storage import Storage
 from django.db import IntegrityError, OperationalError, transaction
 
-from agent_memory import Agent, RemembersConversations
 from agent_memory.exceptions import AttachmentDoesNotExist
 from agent_memory.messages import Part, TextPart
 from agent_memory.models import Conversation, ConversationAttachment
 from agent_memory.stores.database import DatabaseConversationStore, files, queries, retrying
-from agent_memory.testing import ScriptedProvider, override_agent_memory
+from agent_memory.testing import override_agent_memory
 from agent_memory.testing.contract.attachments import PICTURE, RENAMED, REPORT, turn_with
 from agent_memory.testing.contract.base import plain_turn
 from tests.settings import TEST_DATABASE
 from tests.storages import BACKENDS, attachments_in
-from tests.stores.test_database import ADA, statements, warmed
+from tests.stores.test_database import ADA, statements
+from tests.stores.test_database_attachments import Coach, provider, store
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-class Coach(RemembersConversations, Agent):
-    label = "coach"
-
-
-@pytest.fixture
-def store(db: None) -> DatabaseConversationStore:
-    return warmed(DatabaseConversationStore())
-
-
-@pytest.fixture
-def provider(scripted_provider: ScriptedProvider) -> ScriptedProvider:
-    scripted_provider.extend(["I see."] * 3)
-    return scripted_provider
+__all__ = ["provider", "store"]
 
 
 @pytest.fixture(params=BACKENDS)

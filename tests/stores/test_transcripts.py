@@ -14,7 +14,6 @@ from agent_memory.approvals import Approval, Approve, Deny, Edit
 from agent_memory.exceptions import (
     ApprovalMismatch,
     ConversationBusy,
-    ConversationConflict,
     ConversationDoesNotExist,
 )
 from agent_memory.journals import JournalEntry
@@ -50,14 +49,6 @@ def at_once(work: Callable[[int], Any]) -> list[Any]:
 
 
 # Turns that wait for a person.
-
-
-def test_a_resume_appends_no_turn_behind_the_paused_one(store):
-    store.append("one", asking_turn())
-    reservation = store.reserve("one", resume=True)
-    with pytest.raises(ConversationConflict):
-        store.append("one", plain_turn(), reservation=reservation)
-    assert store.get("one").turns == 1
 
 
 def test_a_claimed_call_that_was_settled_without_a_result_is_in_doubt_for_the_next(store):

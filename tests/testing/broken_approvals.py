@@ -74,7 +74,7 @@ class ForgetsWhenCallsExpire(Store):
 class TellsWhatWaitsInOneProcess(Store):
     def reopened(self) -> Store:
         other = copy.copy(self)
-        other.pending_approvals_for = lambda conversation_id: ()  # type: ignore[method-assign]
+        other.pending_approvals_for = lambda conversation_id: ()  # type: ignore[method-assign]  # broken
         return other
 
 
@@ -120,16 +120,26 @@ class SharesWhatItWasTold(Store):
         return stored
 
 
-@breaks("test_what_a_caller_does_to_what_waits_changes_nothing_stored")
-class SharesWhatIsInTheWay(Store):
+class _TellsOtherwise(Store):
+    """Tells something else of the pause that is in the way."""
+
+    def tell(self, error: ApprovalsPending, paused: KeptTurn) -> None:
+        raise NotImplementedError
+
     def reserve(self, conversation_id: str | None = None, **kwargs: Any) -> Reservation:
         try:
             return super().reserve(conversation_id, **kwargs)
         except ApprovalsPending as error:
             paused = paused_in(self, conversation_id)
             assert paused is not None
-            error.pending = tuple(each.asked for each in paused.approvals)
+            self.tell(error, paused)
             raise
+
+
+@breaks("test_what_a_caller_does_to_what_waits_changes_nothing_stored")
+class SharesWhatIsInTheWay(_TellsOtherwise):
+    def tell(self, error: ApprovalsPending, paused: KeptTurn) -> None:
+        error.pending = tuple(each.asked for each in paused.approvals)
 
 
 # In the way.
@@ -277,13 +287,7 @@ class EndsWhatIsDecided(Store):
 
 
 @breaks("test_a_prompt_ends_no_turn_that_somebody_decided")
-class ForgetsWhatIsLeftOfAPause(Store):
-    def reserve(self, conversation_id: str | None = None, **kwargs: Any) -> Reservation:
-        try:
-            return super().reserve(conversation_id, **kwargs)
-        except ApprovalsPending as error:
-            paused = paused_in(self, conversation_id)
-            assert paused is not None
-            if len(error.pending) < len(paused.approvals):
-                error.pending = ()
-            raise
+class ForgetsWhatIsLeftOfAPause(_TellsOtherwise):
+    def tell(self, error: ApprovalsPending, paused: KeptTurn) -> None:
+        if len(error.pending) < len(paused.approvals):
+            error.pending = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent_memory.approvals import Approval
+from agent_memory.approvals import Approval, ApprovalStatus
 from agent_memory.messages import Step
 from agent_memory.records import Reservation
 from agent_memory.stores.inmemory import InMemoryConversationStore
@@ -28,6 +28,18 @@ class _FoldsOtherwise(Store):
         super()._resume(transcript, reservation)
 
 
+class _MistakesApprovals(_FoldsOtherwise):
+    mistaken: tuple[ApprovalStatus, ApprovalStatus]
+
+    def fold(self, transcript: Transcript) -> None:
+        assert transcript.paused is not None
+        there, taken_for = self.mistaken
+        transcript.paused.approvals = tuple(
+            replace(each, status=taken_for) if each.status == there else each
+            for each in transcript.paused.approvals
+        )
+
+
 @breaks(
     "test_a_dead_resume_leaves_its_results_and_no_call_in_doubt",
     "test_a_dead_resume_leaves_the_steps_that_followed",
@@ -38,13 +50,8 @@ class ForgetsWhatADeadResumeDid(_FoldsOtherwise):
 
 
 @breaks("test_a_dead_resume_leaves_its_results_and_no_call_in_doubt")
-class ApprovesAgainWhatADeadResumeClaimed(_FoldsOtherwise):
-    def fold(self, transcript: Transcript) -> None:
-        assert transcript.paused is not None
-        transcript.paused.approvals = tuple(
-            replace(each, status="approved") if each.status == "claimed" else each
-            for each in transcript.paused.approvals
-        )
+class ApprovesAgainWhatADeadResumeClaimed(_MistakesApprovals):
+    mistaken = ("claimed", "approved")
 
 
 @breaks("test_a_dead_resume_leaves_its_results_and_no_call_in_doubt")
@@ -55,13 +62,8 @@ class FailsADeadResume(_FoldsOtherwise):
 
 
 @breaks("test_what_a_dead_resume_did_not_claim_is_claimed_by_the_next")
-class InterruptsWhatWasNotClaimed(_FoldsOtherwise):
-    def fold(self, transcript: Transcript) -> None:
-        assert transcript.paused is not None
-        transcript.paused.approvals = tuple(
-            replace(each, status="claimed") if each.status == "approved" else each
-            for each in transcript.paused.approvals
-        )
+class InterruptsWhatWasNotClaimed(_MistakesApprovals):
+    mistaken = ("approved", "claimed")
 
 
 @breaks("test_a_dead_resume_leaves_the_steps_that_followed")

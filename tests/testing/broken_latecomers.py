@@ -110,7 +110,7 @@ class TakesAnyFormForTheSameTurn(_AppendsLateTurnsOtherwise):
     def late(self, heading: Heading, turn: Turn) -> StoredTurn | None:
         written = self._transcripts[heading.id].find(heading.turn_id)
         died = written is not None and written.turn.error is not None
-        if written is None or (died and written.turn.error.code == "Interrupted"):  # type: ignore[union-attr]
+        if written is None or (died and written.turn.error.code == "Interrupted"):  # type: ignore[union-attr]  # a dead turn has one
             return None
         return written.stored
 

@@ -276,6 +276,16 @@ class ForgetsClaimsOfWhatIsGivenUp(_SettlesOtherwise):
 # Who may not.
 
 
+@breaks("test_whoever_resumes_a_turn_appends_none_behind_it")
+class AppendsBehindAPause(Store):
+    def append(
+        self, conversation: Any, turn: Turn, *, reservation: Reservation | None = None
+    ) -> StoredTurn:
+        if reservation is not None:
+            reservation = replace(reservation, paused=None)
+        return super().append(conversation, turn, reservation=reservation)
+
+
 @breaks("test_only_whoever_resumes_a_turn_settles_it")
 class LetsAnybodySettle(Store):
     def settle(

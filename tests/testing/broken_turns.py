@@ -12,7 +12,7 @@ from agent_memory.exceptions import (
     ConversationDoesNotExist,
     TooLarge,
 )
-from agent_memory.messages import Message, Turn, size
+from agent_memory.messages import Message, Turn
 from agent_memory.records import Heading, Reservation, StoredConversation, StoredTurn, new_id
 from agent_memory.stores.inmemory import InMemoryConversationStore
 from tests.testing.broken import breaks
@@ -268,7 +268,7 @@ class LeavesAnOpenedConversationToTheDead(Store):
 class TakesShortMessagesAlone(Store):
     def reserve(self, conversation_id: str | None = None, **kwargs: Any) -> Reservation:
         message = kwargs.get("message")
-        if message is not None and size(message) > 65_535:
+        if message is not None and message.size > 65_535:
             raise TooLarge("The message is too long.")
         return super().reserve(conversation_id, **kwargs)
 

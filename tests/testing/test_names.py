@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from agent_memory import testing
-from agent_memory.testing import ConversationAssertions, FakeAgent, pytest_plugin
-from tests.test_reference import listed, public, rows, signature
+from agent_memory.testing import ConversationAssertions, pytest_plugin
+from tests.test_reference import public, rows
 
 HOW_TO = Path(__file__).parent.parent.parent / "docs" / "how-to" / "testing.md"
-KIT = ("Scripts", "Overrides", "Conversations", "Stores")
 
 
 def test_all_names_are_there_and_listed():
@@ -41,25 +40,6 @@ def test_neither_pytest_nor_settings_nor_models_are_needed():
         check=False,
     )
     assert (done.stdout.strip(), done.stderr) == ("ConversationStoreContract override_store", "")
-
-
-def test_every_name_is_in_the_reference():
-    assert sorted(listed("testing", *KIT)) == sorted(testing.__all__)
-
-
-def test_what_a_fake_has_is_in_the_reference():
-    own = {"anew", "decorate_case"}
-    assert set(listed("testing", "FakeAgent")) == public(FakeAgent) - own
-
-
-@pytest.mark.parametrize(
-    ("heading", "owner"), [("FakeAgent", FakeAgent), ("Conversations", ConversationAssertions)]
-)
-def test_the_signatures_in_the_reference_are_those_in_the_code(heading, owner):
-    told = [row[0].strip("`") for row in rows("testing", heading)]
-    methods = [each for each in told if each.endswith(")")]
-    assert methods
-    assert methods == [signature(owner, each) for each in methods]
 
 
 def test_what_the_plugin_brings_is_in_the_reference():

@@ -63,9 +63,9 @@ def keeps(
     contract: type[ConversationStoreContract] = ConversationStoreContract,
 ) -> bool:
     case = contract()
-    case.make_store = store  # type: ignore[method-assign]
+    case.make_store = store  # type: ignore[method-assign]  # as a subclass does
     if hasattr(store, "reopened"):
-        case.reopen = lambda: case.store.reopened()  # type: ignore[attr-defined, method-assign]
+        case.reopen = lambda: case.store.reopened()  # type: ignore[attr-defined, method-assign]  # as above
     try:
         getattr(case, promise)()
     except Exception:

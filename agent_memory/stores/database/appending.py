@@ -15,6 +15,7 @@ from agent_memory.exceptions import (
 from agent_memory.messages import Turn
 from agent_memory.models import Conversation
 from agent_memory.records import Heading, Reservation, StoredTurn, new_id
+from agent_memory.stores import pauses
 from agent_memory.stores.database import files, reserving, rows, settling, turns
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import durable
@@ -26,9 +27,10 @@ def append(using: str, heading: Heading, turn: Turn, reservation: Reservation) -
     """
     Write a turn under its reservation, in a transaction that ends here.
 
-    Raises ``ConversationConflict`` for a lost reservation and
-    ``TransactionOpen`` inside a transaction of the caller's.
+    Raises ``ConversationConflict`` for a lost reservation and for that of a resume,
+    and ``TransactionOpen`` inside a transaction of the caller's.
     """
+    pauses.check_appends(reservation, turn)
 
     def work() -> StoredTurn:
         try:

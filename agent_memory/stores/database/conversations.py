@@ -6,11 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from django.db import IntegrityError, models, transaction
+from django.db.models import F
 
 from agent_memory.exceptions import ConversationConflict, ConversationDoesNotExist
-from agent_memory.messages import Message
+from agent_memory.messages import Message, Usage
 from agent_memory.models import Conversation, ConversationMessage
-from agent_memory.records import ConversationPage, Heading, Page, StoredConversation
+from agent_memory.records import (
+    NO_USAGE,
+    ConversationPage,
+    Heading,
+    Page,
+    StoredConversation,
+    TitleSource,
+)
 from agent_memory.stores import cursors
 from agent_memory.stores.database import attachments, files, queries, reserving, rows
 
@@ -65,10 +73,21 @@ def get(using: str, conversation_id: str) -> StoredConversation | None:
     return None if row is None else rows.stored_conversation(row, using)
 
 
-def rename(using: str, conversation_id: str, title: str) -> None:
-    """Give a conversation a person's title; raises ``ConversationDoesNotExist``."""
+def rename(
+    using: str,
+    conversation_id: str,
+    title: str,
+    source: TitleSource = "person",
+    usage: Usage = NO_USAGE,
+) -> None:
+    """
+    Give a conversation another title, and count the tokens that it took.
+
+    Raises ``ConversationDoesNotExist``.
+    """
+    took = {name: F(name) + count for name, count in rows.totals(usage).items() if count}
     found = opened(using).filter(id=conversation_id)
-    if not found.update(title=title, title_source="person"):
+    if not found.update(title=title, title_source=source, **took):
         raise ConversationDoesNotExist(conversation_id)
 
 

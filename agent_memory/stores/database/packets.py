@@ -9,7 +9,7 @@ from django.db import connections
 
 from agent_memory import conf
 from agent_memory.exceptions import TooLarge
-from agent_memory.messages import Message, size
+from agent_memory.messages import Message
 from agent_memory.records import readable
 from agent_memory.stores import codec
 from agent_memory.stores.attachments import files_of, set_aside
@@ -21,7 +21,7 @@ SMALL = 100_000
 
 def check_fits(using: str, message: Message) -> None:
     """Raise ``TooLarge`` for a message that the server would not take in one statement."""
-    if connections[using].vendor != "mysql" or size(message) <= SMALL:
+    if connections[using].vendor != "mysql" or message.size <= SMALL:
         return
     # A row holds the parts and a readable copy; one statement writes the bytes of all files.
     parts = codec.encode_parts(set_aside("", message.content))

@@ -74,5 +74,5 @@ def retried(using: str, work: Callable[[], R]) -> R:
                 raise
             logger.warning("A passing fault of the database: %s. Trying again.", error)
             connection.close()
-        time.sleep(delay * random.uniform(0.5, 1))  # noqa: S311
+        time.sleep(delay * random.uniform(0.5, 1))  # noqa: S311  no secret
     return work()

@@ -8,7 +8,7 @@ update; its append another, with two rows behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from itertools import count
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from django.db import router
 
 from agent_memory.approvals import Decisions, PendingApproval, pending
 from agent_memory.exceptions import InvalidParticipant, TransactionOpen
-from agent_memory.history import check_keep_last_turns, check_leading
+from agent_memory.history import check_keep_last_turns
 from agent_memory.journals import JournalEntry
 from agent_memory.messages import Message, Turn
 from agent_memory.models import Conversation
@@ -26,7 +26,6 @@ from agent_memory.records import (
     ConversationPage,
     Heading,
     MessagePage,
-    Once,
     Page,
     Reservation,
     StoredConversation,
@@ -59,6 +58,8 @@ from agent_memory.stores.database.packets import check_fits
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.terms import RESERVED
 from agent_memory.stores.database.transactions import connected, give_back, in_transaction
+from agent_memory.stores.holding import Wanted
+from agent_memory.stores.keeping import Listing
 from agent_memory.stores.pauses import check_note
 
 R = TypeVar("R")
@@ -79,34 +80,23 @@ class DatabaseConversationStore(ConversationStore):
 
     # A turn.
 
-    def reserve(
-        self,
-        conversation_id: str | None = None,
-        *,
-        participant: Any = None,
-        must_own: bool = False,
-        create: bool = False,
-        agent: str = "",
-        once: Once | None = None,
-        message: Message | None = None,
-        resume: bool = False,
-    ) -> Reservation:
+    def _reserve(self, wanted: Wanted) -> Reservation:
         """See ConversationStore.reserve(); one statement where nothing is in the way."""
         using = self.writing
-        owner = self.participant_of(participant)
         if in_transaction(using):
             raise TransactionOpen
-        if message is not None:
-            check_fits(using, message)
-        if conversation_id is None:
-            if resume:
+        if wanted.message is not None:
+            check_fits(using, wanted.message)
+        once = None if wanted.resume else wanted.once
+        if wanted.new:
+            if wanted.resume:
                 raise ValueError("A paused turn is resumed by the id of its conversation.")
-            return Reservation(new_id(), new_id(), new=True, once=once)
-        heading = Heading(conversation_id, owner, agent)
-        once = None if resume else once
-        wanted = reserving.Wanted(using, heading, new_id(), must_own, create, once, resume)
+            return Reservation(wanted.heading.id, new_id(), new=True, once=once)
+        asked = reserving.Wanted(
+            using, wanted.heading, new_id(), wanted.must_own, wanted.create, once, wanted.resume
+        )
         tries = count()
-        return retried(using, lambda: reserving.reserve(wanted, again=bool(next(tries))))
+        return retried(using, lambda: reserving.reserve(asked, again=bool(next(tries))))
 
     def load(
         self,
@@ -210,25 +200,9 @@ class DatabaseConversationStore(ConversationStore):
 
     # The conversation itself.
 
-    def create(
-        self,
-        conversation_id: str | None = None,
-        *,
-        participant: Any = None,
-        agent: str = "",
-        title: str = "",
-        leading: Iterable[Message] = (),
-    ) -> StoredConversation:
+    def _create(self, heading: Heading, leading: tuple[Message, ...]) -> StoredConversation:
         """See ConversationStore.create()."""
-        messages = check_leading(leading)
-        heading = Heading(
-            new_id() if conversation_id is None else conversation_id,
-            self.participant_of(participant),
-            agent,
-            check_title(title),
-            "person" if title else "",
-        )
-        return conversations.create(self.writing, heading, messages)
+        return conversations.create(self.writing, heading, leading)
 
     def get(self, conversation_id: str) -> StoredConversation | None:
         """See ConversationStore.get(); one statement, where conversations are written."""
@@ -261,22 +235,13 @@ class DatabaseConversationStore(ConversationStore):
         """See ConversationStore.anonymise_participant(); one transaction."""
         owners.anonymise(self.writing, self._somebody(participant))
 
-    def list_conversations(
-        self,
-        participant: Any,
-        *,
-        agent: str | None = None,
-        per_page: int | None = None,
-        cursor: str | None = None,
-    ) -> ConversationPage:
+    def _list(self, listing: Listing) -> ConversationPage:
         """See ConversationStore.list_conversations(); one statement."""
-        size = cursors.check_per_page(per_page)
-        after = cursors.read_conversation_cursor(cursor)
-        owner = rows.participant_columns(self.participant_of(participant), self.writing)
+        owner = rows.participant_columns(listing.owner, self.writing)
         found = conversations.opened(self.reading).filter(**owner)
-        if agent is not None:
-            found = found.filter(agent=agent)
-        return conversations.listed(found, size, after)
+        if listing.agent is not None:
+            found = found.filter(agent=listing.agent)
+        return conversations.listed(found, listing.size, listing.after)
 
     def latest_conversation_id(self, participant: Any, agent: str) -> str | None:
         """See ConversationStore.latest_conversation_id(); one statement."""
@@ -288,18 +253,11 @@ class DatabaseConversationStore(ConversationStore):
         found = retried(using, lambda: readings.latest.rows(using, agent=agent, **columns))
         return found[0][0] if found else None
 
-    def paginate_conversation_messages(
-        self, conversation_id: str, *, per_page: int | None = None, cursor: str | None = None
-    ) -> MessagePage:
+    def _page(self, conversation_id: str, size: int, below: int | None) -> MessagePage:
         """See ConversationStore.paginate_conversation_messages(); one statement."""
         using = self.reading
-        size = cursors.check_per_page(per_page)
-        position = cursors.read_message_cursor(cursor)
-        found = readings.page(size + 1).rows(
-            using,
-            id=check_conversation_id(conversation_id),
-            position=rows.MAX_INTEGER if position is None else position,
-        )
+        position = rows.MAX_INTEGER if below is None else below
+        found = readings.page(size + 1).rows(using, id=conversation_id, position=position)
         return Page.of(rows.stored_messages(found, using), size, cursors.message_cursor)
 
     def read_attachment(self, conversation_id: str, attachment_id: str) -> bytes:

@@ -51,7 +51,9 @@ class DatabaseMilliseconds(Func):
 
 def of(model: type[models.Model], name: str) -> Param:
     """Return a parameter of the type of the field that it is named after."""
-    return Param(name, model._meta.get_field(name))  # type: ignore[arg-type]
+    field = model._meta.get_field(name)
+    assert isinstance(field, models.Field)
+    return Param(name, field)
 
 
 def mine() -> models.QuerySet[Conversation]:

@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from agent_memory.approvals import Approval
-from agent_memory.messages import Turn, Usage
+from agent_memory.messages import Usage
 from agent_memory.participants import Participant
 from agent_memory.records import Heading, Reservation, StoredConversation, StoredTurn
 from agent_memory.stores import lines
-from agent_memory.stores.base import Held
 from agent_memory.stores.file import values
+from agent_memory.stores.holding import Held
 from agent_memory.stores.kept import KeptTurn, Speakers, answer_of, messages_of
 from agent_memory.stores.lines import Data
 from agent_memory.stores.transcript import Transcript
@@ -37,22 +37,8 @@ class WrittenTranscript(Transcript):
 
     # What is to be written.
 
-    def add(
-        self,
-        turn: Turn,
-        heading: Heading,
-        reservation: Reservation,
-        *,
-        ended: datetime,
-        number: int,
-    ) -> StoredTurn:
-        stored = super().add(turn, heading, reservation, ended=ended, number=number)
-        self.changed.add(len(self.turns) - 1)
-        return stored
-
-    def rewrite(self, kept: KeptTurn, turn: Turn, *, ended: datetime) -> None:
-        super().rewrite(kept, turn, ended=ended)
-        self.changed.add(self.turns.index(kept))
+    def touch(self, index: int) -> None:
+        self.changed.add(index)
 
     def drop_journal(self) -> None:
         super().drop_journal()

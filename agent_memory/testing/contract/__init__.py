@@ -5,6 +5,7 @@ from agent_memory.testing.contract.attachments import AttachmentPromises
 from agent_memory.testing.contract.conversations import ConversationPromises
 from agent_memory.testing.contract.decisions import DecisionPromises
 from agent_memory.testing.contract.fidelity import FidelityPromises
+from agent_memory.testing.contract.files import FilePromises
 from agent_memory.testing.contract.histories import HistoryPromises
 from agent_memory.testing.contract.interruptions import InterruptionPromises
 from agent_memory.testing.contract.journals import JournalPromises
@@ -23,6 +24,7 @@ __all__ = [
     "ConversationPromises",
     "DecisionPromises",
     "FidelityPromises",
+    "FilePromises",
     "HistoryPromises",
     "InterruptionPromises",
     "JournalPromises",

@@ -13,13 +13,7 @@ from agent_memory.exceptions import (
     ConversationDoesNotExist,
     InvalidConversationId,
 )
-from agent_memory.messages import (
-    Message,
-    Step,
-    ToolCall,
-    ToolResult,
-    Turn,
-)
+from agent_memory.messages import Message, Step, ToolCall, ToolResult, Turn
 from agent_memory.records import Answered, Heading, Once
 from agent_memory.testing.contract.base import (
     COACH,
@@ -31,16 +25,7 @@ from agent_memory.testing.contract.base import (
     raises,
 )
 from agent_memory.testing.contract.fidelity import ODD_TEXTS, ODD_VALUES
-from agent_memory.testing.contract.pausing import (
-    FUTURE,
-    KEY,
-    PAST,
-    USED,
-    Pausing,
-    answered,
-    asked_by,
-    asking_turn,
-)
+from agent_memory.testing.contract.pausing import Pausing, answered, asked_by, asking_turn
 
 
 class ApprovalPromises(Pausing):
@@ -63,20 +48,23 @@ class ApprovalPromises(Pausing):
         assert (said.parts, said.participant) == (turn.user.content, self.owner)
         known = self.store.get(ONE)
         assert known is not None
-        assert (known.turns, known.usage) == (4, USED)
+        assert (known.turns, known.usage) == (4, self.used)
         assert self.store.latest_conversation_id(self.owner, COACH) == ONE
 
     def test_what_waits_is_told_to_whoever_asks(self) -> None:
         turn = asking_turn()
         self.pause(turn)
-        self.pause(turn, TWO, expire=(FUTURE, None))
+        self.pause(turn, TWO, expire=(self.future, None))
         first, second = asked_by(turn)
         assert first == PendingApproval(
             "call-0", "refund", {"order": 7, "part": 0}, "It costs.", None
         )
         for store in (self.store, self.elsewhere):
             assert store.pending_approvals_for(ONE) == (first, second)
-            assert store.pending_approvals_for(TWO) == (replace(first, expires_at=FUTURE), second)
+            assert store.pending_approvals_for(TWO) == (
+                replace(first, expires_at=self.future),
+                second,
+            )
         self.append("three", "Hello")
         assert self.store.pending_approvals_for("three") == ()
         assert self.store.pending_approvals_for("unknown") == ()
@@ -107,7 +95,7 @@ class ApprovalPromises(Pausing):
     def test_what_a_caller_does_to_what_waits_changes_nothing_stored(self) -> None:
         turn = asking_turn()
         described = asked_by(turn.model_copy(deep=True))
-        once = Once.of(KEY, turn.user)
+        once = Once.of(self.key, turn.user)
         reservation = self.store.reserve(ONE, create=True, once=once)
         self.store.append(Heading(ONE, approvals=described), turn, reservation=reservation)
         given = [each.arguments for each in described]
@@ -150,7 +138,7 @@ class ApprovalPromises(Pausing):
         self.append("other", "Hello")
 
     def test_a_paused_turn_is_the_owners_secret(self) -> None:
-        self.pause(key=KEY)
+        self.pause(key=self.key)
         for create, resume in ((False, False), (True, False), (False, True)):
             with raises(ConversationDoesNotExist):
                 self.store.reserve(
@@ -170,22 +158,24 @@ class ApprovalPromises(Pausing):
         once = Once.of("earlier", earlier.user)
         self.store.append(ONE, earlier, reservation=self.store.reserve(ONE, create=True, once=once))
         turn = asking_turn()
-        stored = replace(self.pause(turn, key=KEY, expire=(PAST, FUTURE)), created=False)
+        stored = replace(
+            self.pause(turn, key=self.key, expire=(self.past, self.future)), created=False
+        )
         _, second = asked_by(turn)
-        waiting = (replace(second, expires_at=FUTURE),)
-        mine = Once.of(KEY, turn.user)
+        waiting = (replace(second, expires_at=self.future),)
+        mine = Once.of(self.key, turn.user)
         for store in (self.store, self.elsewhere):
             found = store.reserve(ONE, once=mine)
             assert found.answered == Answered(turn, stored, waiting)
         assert self.store.reserve(ONE, once=once).answered is not None
         with raises(ConversationConflict):
-            self.store.reserve(ONE, once=Once.of(KEY, Message("user", "Another one")))
+            self.store.reserve(ONE, once=Once.of(self.key, Message("user", "Another one")))
         self.assert_blocked(*waiting, once=Once.of("key-2", turn.user))
         self.store.decide(ONE, {"call-1": Deny()})
         assert self.store.reserve(ONE, once=mine).answered == Answered(turn, stored, ())
 
     def test_clear_forgets_a_paused_turn(self) -> None:
-        self.pause(key=KEY)
+        self.pause(key=self.key)
         self.store.clear(ONE)
         assert self.store.pending_approvals_for(ONE) == ()
         turns = self.append(ONE, "anew")
@@ -195,7 +185,7 @@ class ApprovalPromises(Pausing):
     # Time.
 
     def test_what_nobody_decided_in_time_waits_no_more(self) -> None:
-        self.pause(asking_turn(calls=3), expire=(PAST, FUTURE, None))
+        self.pause(asking_turn(calls=3), expire=(self.past, self.future, None))
         waiting = self.store.pending_approvals_for(ONE)
         assert [asked.id for asked in waiting] == ["call-1", "call-2"]
         self.assert_blocked(*waiting)
@@ -206,8 +196,8 @@ class ApprovalPromises(Pausing):
             conversation_id = f"{number}"
             turns = self.append(conversation_id, "before")
             turn = asking_turn()
-            expire = (PAST, PAST if denial is None else FUTURE)
-            stored = self.pause(turn, conversation_id, expire=expire, key=KEY)
+            expire = (self.past, self.past if denial is None else self.future)
+            stored = self.pause(turn, conversation_id, expire=expire, key=self.key)
             if denial is not None:
                 self.store.decide(conversation_id, {"call-1": denial})
             reservation = self.store.reserve(conversation_id)
@@ -221,7 +211,7 @@ class ApprovalPromises(Pausing):
             assert (answer.id, answer.status) == (stored.assistant_message_id, "completed")
             assert (said.id, answer.steps) == (stored.user_message_id, turns[-1].steps)
             assert self.store.pending_approvals_for(conversation_id) == ()
-            again = self.store.reserve(conversation_id, once=Once.of(KEY, turn.user))
+            again = self.store.reserve(conversation_id, once=Once.of(self.key, turn.user))
             assert again.answered is not None
             assert again.answered.turn == turns[-1]
             turns.append(plain_turn("after"))
@@ -229,7 +219,7 @@ class ApprovalPromises(Pausing):
             assert self.store.load(conversation_id) == messages_of(turns)
 
     def test_an_append_without_a_reservation_ends_a_turn_that_expired_too(self) -> None:
-        self.pause(expire=(PAST, PAST))
+        self.pause(expire=(self.past, self.past))
         self.append(ONE, "after")
         assert self.store.load(ONE)[-2:] == plain_turn("after").messages
         known = self.store.get(ONE)
@@ -238,10 +228,10 @@ class ApprovalPromises(Pausing):
 
     def test_a_prompt_ends_no_turn_that_somebody_decided(self) -> None:
         cases: tuple[tuple[datetime, Decisions, tuple[str, ...]], ...] = (
-            (FUTURE, {"*": Deny()}, ()),
-            (PAST, {"call-1": Approve()}, ()),
-            (FUTURE, {"call-0": Approve()}, ("call-1",)),
-            (PAST, {}, ("call-1",)),
+            (self.future, {"*": Deny()}, ()),
+            (self.past, {"call-1": Approve()}, ()),
+            (self.future, {"call-0": Approve()}, ("call-1",)),
+            (self.past, {}, ("call-1",)),
         )
         for number, (first, decisions, waiting) in enumerate(cases):
             conversation_id = f"{number}"

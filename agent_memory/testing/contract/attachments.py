@@ -1,59 +1,28 @@
-"""The files of messages: sent with their bytes, read back without, and gone with the last user."""
+"""The files of messages: read back without their bytes, stored once, gone with the last user."""
 
 from __future__ import annotations
 
 from agent_memory.exceptions import AttachmentDoesNotExist, InvalidConversationId
 from agent_memory.journals import JournalEntry
-from agent_memory.messages import (
-    DocumentPart,
-    ImagePart,
-    Message,
-    Part,
-    Step,
-    TextPart,
-    ToolCall,
-    ToolResult,
-    Turn,
-)
+from agent_memory.messages import Message, Step, TextPart, ToolCall, ToolResult, Turn
 from agent_memory.records import Heading, Once, Reservation, StoredAttachment
-from agent_memory.testing.contract.base import (
-    COACH,
-    INVALID_IDS,
-    ONE,
-    TWO,
-    plain_turn,
-    raises,
+from agent_memory.testing.contract.base import COACH, INVALID_IDS, ONE, TWO, raises
+from agent_memory.testing.contract.files import (
+    LINK,
+    PICTURE,
+    RENAMED,
+    REPORT,
+    FilePromises,
+    asking,
+    turn_with,
 )
 from agent_memory.testing.contract.pausing import Pausing, asking_turn
 
-BYTES = bytes(range(256)) * 3
-PICTURE = ImagePart(
-    data=b"\x89PNG\r\n\x1a\n" + BYTES,
-    media_type="image/png",
-    file_name="\u00e4 picture.png",
-    provider_options={"detail": "low"},
-)
-REPORT = DocumentPart(data=b"%PDF-1.4\n" + BYTES, media_type="application/pdf")
-RENAMED = REPORT.model_copy(update={"file_name": "second.pdf"})
-LINK = ImagePart(url="https://example.com/a.png")
 CALLS = Step(items=(ToolCall(id="call-1", name="act"),), finish_reason="tool_calls")
 
 
-def asking(*parts: Part) -> Message:
-    return Message("user", (TextPart(text="Look:"), *parts))
-
-
-def turn_with(*parts: Part) -> Turn:
-    return plain_turn().model_copy(update={"user": asking(*parts)})
-
-
-class AttachmentPromises(Pausing):
-    """Bytes come back equal where a model needs them, and are left where nobody does."""
-
-    def append_with(self, *parts: Part, conversation_id: str = ONE) -> Turn:
-        turn = turn_with(*parts)
-        self.store.append(conversation_id, turn)
-        return turn
+class AttachmentPromises(FilePromises, Pausing):
+    """Files are read by who needs them, stored once, and left where nobody looks."""
 
     def attached(self, conversation_id: str = ONE) -> tuple[StoredAttachment, ...]:
         """Return the attachments of the last message that a person wrote."""
@@ -67,16 +36,6 @@ class AttachmentPromises(Pausing):
         assert self.store.journal(reservation, entry, 60)
         assert self.store.journal(reservation, JournalEntry(0, 0, ToolResult(value="done")), 60)
         return reservation
-
-    def test_files_are_loaded_with_their_bytes_in_the_order_they_were_given(self) -> None:
-        turns = [
-            self.append_with(PICTURE, TextPart(text="and"), LINK, REPORT),
-            self.append_with(REPORT, PICTURE, RENAMED),
-            self.append_with(DocumentPart(data=b"", media_type="text/plain")),
-        ]
-        loaded = self.elsewhere.load(ONE)
-        assert loaded == tuple(message for turn in turns for message in turn.messages)
-        assert self.elsewhere.load(ONE, keep_last_turns=1) == turns[-1].messages
 
     def test_leading_messages_have_their_files_in_every_window(self) -> None:
         leading = Message("developer", (TextPart(text="The house style:"), PICTURE))

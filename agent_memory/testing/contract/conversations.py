@@ -112,7 +112,7 @@ class ConversationPromises(Promises):
     def test_a_leading_message_is_a_system_or_developer_one(self) -> None:
         for wrong in (Message("user", "Hi"), Message("assistant", "Hi"), "Hi", None):
             with raises(ValueError, msg=repr(wrong)):
-                self.store.create(ONE, leading=[*LEADING, wrong])  # type: ignore[list-item]
+                self.store.create(ONE, leading=[*LEADING, wrong])  # type: ignore[list-item]  # wrong
         assert self.store.get(ONE) is None
 
     def test_an_invalid_id_names_no_conversation(self) -> None:
@@ -193,9 +193,9 @@ class ConversationPromises(Promises):
         self.say(ONE, title="Kept")
         for title in UNSTORABLE_TITLES:
             with raises(ValueError, msg=repr(title)):
-                self.store.rename(ONE, title)  # type: ignore[arg-type]
+                self.store.rename(ONE, title)  # type: ignore[arg-type]  # wrong
             with raises(ValueError, msg=repr(title)):
-                self.store.create(TWO, title=title)  # type: ignore[arg-type]
+                self.store.create(TWO, title=title)  # type: ignore[arg-type]  # wrong
         assert self.stored(ONE).title == "Kept"
         assert self.store.get(TWO) is None
 

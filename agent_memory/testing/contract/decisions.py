@@ -16,14 +16,7 @@ from agent_memory.exceptions import (
 from agent_memory.messages import Turn
 from agent_memory.testing.contract.base import INVALID_IDS, ONE, TWO, raises
 from agent_memory.testing.contract.fidelity import LONG_TEXT, ODD_TEXTS, ODD_VALUES
-from agent_memory.testing.contract.pausing import (
-    FUTURE,
-    PAST,
-    Pausing,
-    asked_by,
-    asking_turn,
-    finished,
-)
+from agent_memory.testing.contract.pausing import Pausing, asked_by, asking_turn, finished
 
 # No decisions, whatever waits.
 NO_DECISIONS: tuple[Any, ...] = (
@@ -151,7 +144,7 @@ class DecisionPromises(Pausing):
         self.assert_mismatch({"call-1": Deny(), "call-0": Deny()}, "call-1")
 
     def test_a_call_that_has_expired_is_not_decided(self) -> None:
-        self.pause(asking_turn(calls=3), expire=(PAST, FUTURE, PAST))
+        self.pause(asking_turn(calls=3), expire=(self.past, self.future, self.past))
         with raises(ApprovalMismatch):
             self.store.decide(ONE, {"call-2": Deny()})
         self.assert_mismatch({"call-0": Approve()}, "call-1")
@@ -188,7 +181,7 @@ class DecisionPromises(Pausing):
                     self.store.decide(conversation_id, named)
                 assert caught.exception.pending == ()
             with raises(ValueError):
-                self.store.decide(conversation_id, {"call-0": None})  # type: ignore[dict-item]
+                self.store.decide(conversation_id, {"call-0": None})  # type: ignore[dict-item]  # wrong
         for unknown in (TWO, "unknown"):
             for decisions in ({"*": Approve()}, {"call-0": Approve()}):
                 with raises(ConversationDoesNotExist):

@@ -8,19 +8,8 @@ from agent_memory.exceptions import (
     ConversationDoesNotExist,
     TurnFailed,
 )
-from agent_memory.messages import (
-    INTERRUPTED,
-    Message,
-    Step,
-    ToolCall,
-    ToolResult,
-    Turn,
-    Usage,
-)
-from agent_memory.records import (
-    Heading,
-    Once,
-)
+from agent_memory.messages import INTERRUPTED, Message, Step, ToolCall, ToolResult, Turn, Usage
+from agent_memory.records import Heading, Once
 from agent_memory.testing.contract.base import (
     CLERK,
     COACH,

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent_memory.exceptions import (
-    ConversationBusy,
-    ConversationConflict,
-    ConversationDoesNotExist,
-)
+from agent_memory.exceptions import ConversationBusy, ConversationConflict, ConversationDoesNotExist
 from agent_memory.journals import JournalEntry
 from agent_memory.messages import Message, Step, ToolCall, Turn, TurnError
-from agent_memory.records import (
-    Heading,
-    Once,
-    Reservation,
-)
+from agent_memory.records import Heading, Once, Reservation
 from agent_memory.testing.contract.base import (
     COACH,
     ONE,

@@ -6,24 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agent_memory.approvals import Approve
-from agent_memory.exceptions import (
-    ConversationBusy,
-    ConversationConflict,
-)
+from agent_memory.exceptions import ConversationBusy, ConversationConflict
 from agent_memory.journals import JournalEntry
-from agent_memory.messages import (
-    Step,
-    TextPart,
-    ToolCall,
-    ToolResult,
-    Turn,
-    TurnError,
-    Usage,
-)
-from agent_memory.records import (
-    Heading,
-    Once,
-)
+from agent_memory.messages import Step, TextPart, ToolCall, ToolResult, Turn, TurnError, Usage
+from agent_memory.records import Heading, Once
 from agent_memory.testing.contract.base import (
     COACH,
     ONE,
@@ -33,19 +19,8 @@ from agent_memory.testing.contract.base import (
     raises,
     tool_turn,
 )
-from agent_memory.testing.contract.journals import (
-    HELLO,
-    Journalling,
-    dying_turn,
-    entries_of,
-)
-from agent_memory.testing.contract.pausing import (
-    KEY,
-    USED,
-    Pausing,
-    asking_turn,
-    finished,
-)
+from agent_memory.testing.contract.journals import HELLO, Journalling, dying_turn, entries_of
+from agent_memory.testing.contract.pausing import Pausing, asking_turn, finished
 
 
 class LatePromises(Journalling, Pausing):
@@ -81,7 +56,7 @@ class LatePromises(Journalling, Pausing):
         timed_out = {"status": "failed", "error": TurnError(code="Timeout")}
         for conversation_id, late in ((ONE, done), (TWO, done.model_copy(update=timed_out))):
             before = self.append(conversation_id, "before")
-            dead = self.die(dying, conversation_id, key=KEY)
+            dead = self.die(dying, conversation_id, key=self.key)
             taken = self.store.reserve(conversation_id)
             after = plain_turn("after")
             self.store.append(conversation_id, after, reservation=taken)
@@ -101,7 +76,7 @@ class LatePromises(Journalling, Pausing):
             known = self.store.get(conversation_id)
             assert known is not None
             assert (known.turns, known.usage) == (3, used + used)
-        again = self.store.reserve(ONE, once=Once.of(KEY, HELLO)).answered
+        again = self.store.reserve(ONE, once=Once.of(self.key, HELLO)).answered
         assert again is not None
         assert again.turn == done
 
@@ -171,7 +146,7 @@ class LatePromises(Journalling, Pausing):
             assert found is not None
             assert found.turn == turns[-1]
             assert self.known().turns == len(turns)
-        assert self.known().usage == USED + USED + USED + USED
+        assert self.known().usage == self.used + self.used + self.used + self.used
 
     def test_the_rest_of_a_turn_that_was_given_up_is_a_conflict(self) -> None:
         turn = asking_turn(ran=False)

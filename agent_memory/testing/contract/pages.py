@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agent_memory import conf
 from agent_memory.exceptions import InvalidCursor
 from agent_memory.messages import Message, Step, TextPart, Turn, TurnError, Usage
@@ -24,8 +26,8 @@ from agent_memory.testing.contract.fidelity import odd_turns
 class PagePromises(Promises):
     """Pages show all that was said, each message once, and do not move."""
 
-    def page(self, conversation_id: str = ONE, **kwargs: object) -> tuple[StoredMessage, ...]:
-        return self.store.paginate_conversation_messages(conversation_id, **kwargs).items  # type: ignore[arg-type]
+    def page(self, conversation_id: str = ONE, **kwargs: Any) -> tuple[StoredMessage, ...]:
+        return self.store.paginate_conversation_messages(conversation_id, **kwargs).items
 
     def test_an_unknown_conversation_has_an_empty_page(self) -> None:
         self.append(TWO, "Hello")

@@ -7,23 +7,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from agent_memory.approvals import (
-    PendingApproval,
-    asked_in,
-)
-from agent_memory.exceptions import (
-    ApprovalsPending,
-)
+from agent_memory.approvals import PendingApproval, asked_in
+from agent_memory.exceptions import ApprovalsPending
 from agent_memory.journals import JournalEntry
-from agent_memory.messages import (
-    Message,
-    Step,
-    TextPart,
-    ToolCall,
-    ToolResult,
-    Turn,
-    Usage,
-)
+from agent_memory.messages import Message, Step, TextPart, ToolCall, ToolResult, Turn, Usage
 from agent_memory.records import (
     Heading,
     Once,
@@ -32,12 +19,7 @@ from agent_memory.records import (
     StoredConversation,
     StoredTurn,
 )
-from agent_memory.testing.contract.base import (
-    COACH,
-    ONE,
-    Promises,
-    raises,
-)
+from agent_memory.testing.contract.base import COACH, ONE, Promises, raises
 
 KEY = "key-1"
 PAST, FUTURE = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC), datetime(2901, 2, 3, 4, 5, 6, tzinfo=UTC)
@@ -100,6 +82,8 @@ def asked_by(turn: Turn) -> tuple[PendingApproval, ...]:
 
 class Pausing(Promises):
     """What the promises of paused turns share."""
+
+    key, past, future, used = KEY, PAST, FUTURE, USED
 
     def pause(
         self,

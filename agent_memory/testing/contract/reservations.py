@@ -7,14 +7,7 @@ from datetime import datetime
 from agent_memory.exceptions import ConversationBusy, ConversationDoesNotExist
 from agent_memory.messages import Message
 from agent_memory.records import Heading
-from agent_memory.testing.contract.base import (
-    ONE,
-    TWO,
-    Promises,
-    messages_of,
-    raises,
-    tool_turn,
-)
+from agent_memory.testing.contract.base import ONE, TWO, Promises, messages_of, raises, tool_turn
 from agent_memory.testing.contract.fidelity import LONG_TEXT
 from agent_memory.testing.contract.journals import entries_of
 

@@ -24,19 +24,12 @@ from agent_memory.testing.contract.base import (
     tool_turn,
 )
 from agent_memory.testing.contract.journals import entries_of
-from agent_memory.testing.contract.pausing import (
-    FUTURE,
-    PAST,
-    USED,
-    Pausing,
-    answered,
-    asked_by,
-    asking_turn,
-    finished,
-)
+from agent_memory.testing.contract.pausing import Pausing, answered, asked_by, asking_turn, finished
 
 BLOCKS = Replay(provider="test", model="test-model", blocks=({"type": "secret", "b": 1, "a": 2},))
-CALLING = Step(items=(ToolCall(id="call-0", name="look"),), finish_reason="tool_calls", usage=USED)
+CALLING = Step(
+    items=(ToolCall(id="call-0", name="look"),), finish_reason="tool_calls", usage=Pausing.used
+)
 
 
 class ResumingPromises(Pausing):
@@ -57,7 +50,7 @@ class ResumingPromises(Pausing):
         asking = asking_turn(calls=3)
         step = asking.steps[0].model_copy(update={"replay": BLOCKS})
         turn = asking.model_copy(update={"steps": (CALLING, step)})
-        stored = replace(self.pause(turn, expire=(FUTURE, None)), created=False)
+        stored = replace(self.pause(turn, expire=(self.future, None)), created=False)
         for store in (self.store, self.elsewhere):
             reservation = store.reserve(ONE, resume=True)
             paused = reservation.paused
@@ -68,7 +61,7 @@ class ResumingPromises(Pausing):
             places = [(each.step, each.index, each.status) for each in paused.approvals]
             assert places == [(1, 0, "pending"), (1, 1, "pending"), (1, 2, "pending")]
             asked = asked_by(turn)
-            waiting = (replace(asked[0], expires_at=FUTURE), *asked[1:])
+            waiting = (replace(asked[0], expires_at=self.future), *asked[1:])
             assert tuple(each.asked for each in paused.approvals) == waiting
             assert store.load(ONE, reservation=reservation) == messages_of(turns)
             assert reservation.next_position == 2
@@ -128,7 +121,7 @@ class ResumingPromises(Pausing):
         assert [asked.id for asked in self.store.pending_approvals_for(ONE)] == ["call-1"]
 
     def test_what_nobody_decided_in_time_has_expired_for_a_resume(self) -> None:
-        self.pause(asking_turn(calls=4), expire=(PAST, FUTURE, None, FUTURE))
+        self.pause(asking_turn(calls=4), expire=(self.past, self.future, None, self.future))
         self.store.decide(ONE, {"call-3": Deny()})
         assert self.statuses() == ["expired", "pending", "pending", "denied"]
         assert self.statuses() == ["expired", "pending", "pending", "denied"]
@@ -153,7 +146,7 @@ class ResumingPromises(Pausing):
             assert self.claim(again, index) is False
 
     def test_a_call_that_nobody_approved_is_not_claimed(self) -> None:
-        self.pause(asking_turn(calls=3), expire=(None, None, PAST))
+        self.pause(asking_turn(calls=3), expire=(None, None, self.past))
         self.store.decide(ONE, {"call-0": Deny()})
         reservation, paused = self.resume()
         for index in (0, 1, 2, 3):
@@ -241,10 +234,10 @@ class ResumingPromises(Pausing):
         reservation, _ = self.resume()
         assert self.claim(reservation, 0) is True
         self.note(reservation, 0, "Refunded.")
-        further = tool_turn(calls=2).steps[0].model_copy(update={"usage": USED})
+        further = tool_turn(calls=2).steps[0].model_copy(update={"usage": self.used})
         gated = ToolCall(id="call-0", name="refund", approval_reason="")
         unanswered = ToolCall(id="call-1", name="look")
-        last = Step(items=(TextPart(text="More."), gated, unanswered), usage=USED)
+        last = Step(items=(TextPart(text="More."), gated, unanswered), usage=self.used)
         done = answered(turn, ToolResult(value="Refunded."))
         gone_on = done.model_copy(update={"steps": (*done.steps, further, last)})
         for entry in entries_of(gone_on, Heading(ONE, self.owner, COACH)):
@@ -261,12 +254,12 @@ class ResumingPromises(Pausing):
         self.assert_blocked()
         stored = self.store.get(ONE)
         assert stored is not None
-        assert (stored.turns, stored.usage) == (1, USED + USED + USED)
+        assert (stored.turns, stored.usage) == (1, self.used + self.used + self.used)
         reservation, paused = self.resume()
         self.store.settle(ONE, finished(paused.turn, "Yes."), reservation=reservation)
         stored = self.store.get(ONE)
         assert stored is not None
-        assert stored.usage == USED + USED + USED + USED
+        assert stored.usage == self.used + self.used + self.used + self.used
 
     def test_a_resume_that_is_given_up_after_a_claim_leaves_what_it_did(self) -> None:
         self.approve()

@@ -6,34 +6,10 @@ from dataclasses import replace
 
 from agent_memory.approvals import Approve, Deny
 from agent_memory.exceptions import ConversationConflict, TurnFailed
-from agent_memory.messages import (
-    INTERRUPTED,
-    UNDECIDED,
-    Message,
-    ToolResult,
-    TurnError,
-    Usage,
-)
+from agent_memory.messages import INTERRUPTED, UNDECIDED, Message, ToolResult, TurnError, Usage
 from agent_memory.records import Heading, Once, Reservation
-from agent_memory.testing.contract.base import (
-    COACH,
-    ONE,
-    TWO,
-    messages_of,
-    plain_turn,
-    raises,
-)
-from agent_memory.testing.contract.pausing import (
-    FUTURE,
-    KEY,
-    PAST,
-    USED,
-    Pausing,
-    answered,
-    asked_by,
-    asking_turn,
-    finished,
-)
+from agent_memory.testing.contract.base import COACH, ONE, TWO, messages_of, plain_turn, raises
+from agent_memory.testing.contract.pausing import Pausing, answered, asked_by, asking_turn, finished
 from agent_memory.testing.contract.resuming import BLOCKS
 
 TIMED_OUT = TurnError(code="Timeout", status=504)
@@ -59,7 +35,7 @@ class SettlingPromises(Pausing):
         assert still == said
         assert (answer.id, answer.position) == (stored.assistant_message_id, 3)
         assert (answer.status, answer.content) == ("completed", "Refunded.")
-        assert (answer.steps, answer.usage) == (turns[-1].steps, USED + USED)
+        assert (answer.steps, answer.usage) == (turns[-1].steps, self.used + self.used)
         assert self.known().turns == 2
         assert self.store.pending_approvals_for(ONE) == ()
         turns += self.append(ONE, "after")
@@ -69,7 +45,7 @@ class SettlingPromises(Pausing):
         self.append(ONE, "before")
         title = Usage(input_tokens=100)
         self.pause(asking_turn(title_usage=title))
-        assert self.known().usage == USED + title
+        assert self.known().usage == self.used + title
         for waits in (1, 0):
             reservation, paused = self.resume()
             turn = finished(paused.turn, "a", "b")
@@ -78,7 +54,7 @@ class SettlingPromises(Pausing):
                 update = {"steps": (*turn.steps, *further), "status": "paused"}
                 turn = turn.model_copy(update=update)
             self.store.settle(ONE, turn, reservation=reservation)
-        assert self.known().usage == USED + USED + USED + USED + title
+        assert self.known().usage == self.used + self.used + self.used + self.used + title
 
     def test_settling_is_activity(self) -> None:
         given_up = asking_turn(ran=False)
@@ -95,10 +71,10 @@ class SettlingPromises(Pausing):
 
     def test_a_key_finds_what_became_of_a_paused_turn(self) -> None:
         turn = asking_turn()
-        stored = self.pause(turn, key=KEY)
+        stored = self.pause(turn, key=self.key)
         done = finished(turn, "a", "b")
         self.settle(done)
-        found = self.asked_under(KEY, turn.user).answered
+        found = self.asked_under(self.key, turn.user).answered
         assert found is not None
         assert (found.turn, found.stored.turn_id, found.waiting) == (done, stored.turn_id, ())
         self.pause(turn, key="key-2")
@@ -134,7 +110,7 @@ class SettlingPromises(Pausing):
         done = answered(paused.turn, ToolResult(value="a"), DENIED)
         turn = done.model_copy(update={"steps": (*done.steps, step)})
         first, second, third = asked_by(turn)
-        described = (replace(second, expires_at=PAST), replace(third, expires_at=FUTURE))
+        described = (replace(second, expires_at=self.past), replace(third, expires_at=self.future))
         heading = Heading(ONE, self.owner, COACH, approvals=described)
         stored = self.store.settle(heading, turn, reservation=reservation)
         assert stored == paused.stored
@@ -174,14 +150,16 @@ class SettlingPromises(Pausing):
         for given in (ONE, TWO):
             turns = self.append(given, "before") if given == ONE else []
             before = self.store.load(given)
-            self.pause(turn, given, key=KEY)
+            self.pause(turn, given, key=self.key)
             self.store.decide(given, {"call-0": Approve(), "call-1": Deny()})
             assert self.settle(None, given) is None
             assert self.store.load(given) == before
             assert len(self.store.paginate_conversation_messages(given)) == len(before)
-            assert (self.known(given).turns, self.known(given).usage) == (len(turns), USED)
+            assert (self.known(given).turns, self.known(given).usage) == (len(turns), self.used)
             assert self.store.pending_approvals_for(given) == ()
-            reservation = self.store.reserve(given, once=Once.of(KEY, Message("user", "Other")))
+            reservation = self.store.reserve(
+                given, once=Once.of(self.key, Message("user", "Other"))
+            )
             assert reservation.answered is None
             assert self.store.load(given, reservation=reservation) == before
             assert reservation.next_position == 2 * len(turns)
@@ -206,7 +184,7 @@ class SettlingPromises(Pausing):
 
     def test_calls_that_were_denied_have_not_started(self) -> None:
         turn = asking_turn(calls=1, ran=False)
-        self.pause(turn, expire=(PAST,))
+        self.pause(turn, expire=(self.past,))
         assert self.settle(None) is None
         self.pause(turn)
         self.store.decide(ONE, {"*": Deny("No.")})
@@ -220,7 +198,7 @@ class SettlingPromises(Pausing):
     def test_a_turn_given_up_after_a_tool_had_started_is_kept_as_failed(self) -> None:
         turns = self.append(ONE, "before")
         ran = asking_turn(ran=True)
-        stored = self.pause(ran, key=KEY)
+        stored = self.pause(ran, key=self.key)
         assert self.settle(None) == replace(stored, created=False)
         turns.append(
             ran.model_copy(update={"status": "failed", "error": TurnError(code="Discarded")})
@@ -231,9 +209,9 @@ class SettlingPromises(Pausing):
         answer, *_ = self.store.paginate_conversation_messages(ONE)
         assert (answer.id, answer.status) == (stored.assistant_message_id, "failed")
         assert answer.meta == {"error": {"code": "Discarded"}}
-        assert (self.known().turns, self.known().usage) == (2, USED)
+        assert (self.known().turns, self.known().usage) == (2, self.used)
         with raises(TurnFailed) as caught:
-            self.asked_under(KEY, ran.user)
+            self.asked_under(self.key, ran.user)
         assert caught.exception.turn == turns[-1]
         turns += self.append(ONE, "after")
         assert self.store.load(ONE) == messages_of(turns)
@@ -256,6 +234,19 @@ class SettlingPromises(Pausing):
             assert told == [INTERRUPTED, "Refunded.", UNDECIDED]
 
     # Who may not.
+
+    def test_whoever_resumes_a_turn_appends_none_behind_it(self) -> None:
+        self.append(ONE, "before")
+        self.pause()
+        reservation, paused = self.resume()
+        counted = self.known().turns
+        with raises(ConversationConflict) as caught:
+            self.store.append(ONE, plain_turn(), reservation=reservation)
+        assert caught.exception.turn == plain_turn()
+        assert self.known().turns == counted
+        done = finished(paused.turn, "a", "b")
+        self.store.settle(ONE, done, reservation=reservation)
+        assert self.store.load(ONE, keep_last_turns=1) == done.messages
 
     def test_only_whoever_resumes_a_turn_settles_it(self) -> None:
         self.append(TWO, "before")

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from agent_memory.exceptions import (
-    ConversationBusy,
-    ConversationConflict,
-    ConversationDoesNotExist,
-)
+from agent_memory.exceptions import ConversationBusy, ConversationConflict, ConversationDoesNotExist
 from agent_memory.messages import Turn
 from agent_memory.records import Heading, Reservation
-from agent_memory.testing.contract.base import (
-    COACH,
-    ONE,
-    Promises,
-    messages_of,
-    plain_turn,
-    raises,
-)
+from agent_memory.testing.contract.base import COACH, ONE, Promises, messages_of, plain_turn, raises
 
 
 class TurnPromises(Promises):
