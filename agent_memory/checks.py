@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
-from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004  Django's own name
 from django.core.exceptions import ImproperlyConfigured
+from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.db import connections, router
 from django.db.migrations.loader import MigrationLoader
 from django.utils.module_loading import import_string
@@ -188,6 +191,50 @@ def check_attachments(**kwargs: Any) -> Sequence[CheckMessage]:
             id="agent_memory.E009",
         )
     ]
+
+
+@register("agent_memory", Tags.security, deploy=True)
+def check_attachments_are_private(**kwargs: Any) -> Sequence[CheckMessage]:
+    """Check that nobody can fetch attachments past the view that asks who may: W005."""
+    alias = conf.attachment_storage() if _is_sound("ATTACHMENTS") else None
+    if alias is None or alias not in settings.STORAGES:
+        return []
+    why = _public(storages[alias])
+    if why is None:
+        return []
+    return [
+        Warning(
+            f'AGENT_MEMORY["ATTACHMENTS"]["STORAGE"] is {alias!r}, and {why}: who has the address '
+            "of a file can read it.",
+            hint="Name a storage that nothing serves, or one that signs its URLs. Silence this "
+            "warning if that storage is private in another way.",
+            id="agent_memory.W005",
+        )
+    ]
+
+
+def _public(storage: Storage) -> str | None:
+    """Tell why the files of a storage can be fetched by anybody; ``None``: they cannot, it seems."""
+    if isinstance(storage, FileSystemStorage):
+        return _served(storage)
+    if str(getattr(storage, "default_acl", None)).startswith("public"):
+        return "its files are public by default_acl"
+    try:
+        url = storage.url("agent_memory/check")
+    except Exception:  # It has no URLs, or none that it can sign here; what it raises is its own.
+        return None
+    return None if urlsplit(url).query else "its URLs are not signed"
+
+
+def _served(storage: FileSystemStorage) -> str | None:
+    if storage.base_url != settings.MEDIA_URL:
+        return "it has a base_url"
+    folder = Path(storage.location).resolve()
+    for name in ("MEDIA_ROOT", "STATIC_ROOT"):
+        root = getattr(settings, name)
+        if root and folder.is_relative_to(Path(root).resolve()):
+            return f"its folder is in {name}"
+    return None
 
 
 @register("agent_memory")

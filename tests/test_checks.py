@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, run_checks  # noqa: A004
+from django.core.checks import CheckMessage, Error, Warning, run_checks  # noqa: A004  Django's own name
+from django.core.files.storage import InMemoryStorage
 from django.test import override_settings
 
 from agent_memory.providers import Provider
@@ -196,6 +197,105 @@ def test_a_storage_of_attachments_that_does_not_exist_is_an_error() -> None:
             STORAGES=settings.STORAGES | {"vault": settings.STORAGES["default"]}
         ):
             assert told("none") == []
+
+
+# W005: attachments that are kept where anybody can fetch them.
+
+
+class UnsignedStorage(InMemoryStorage):
+    default_acl: str | None = None
+
+    def url(self, name: str | None) -> str:
+        return f"https://files.example.com/{name}"
+
+
+class SignedStorage(UnsignedStorage):
+    def url(self, name: str | None) -> str:
+        return f"{super().url(name)}?X-Amz-Signature=0123"
+
+
+class OpenStorage(SignedStorage):
+    default_acl = "public-read"
+
+
+class NamelessStorage(UnsignedStorage):
+    def url(self, name: str | None) -> str:
+        raise RuntimeError("no credentials")
+
+
+def told_of_storage(settings: Any, backend: str, **options: Any) -> str:
+    settings.STORAGES |= {"vault": {"BACKEND": backend, "OPTIONS": options}}
+    with override_agent_memory(ATTACHMENTS={"STORAGE": "vault"}, VERIFY_OWNERSHIP=True):
+        assert told("none") == []
+        found = told("W005", include_deployment_checks=True)
+    assert len(found) < 2
+    return "".join(warning.msg for warning in found)
+
+
+@pytest.mark.parametrize(
+    ("location", "base_url", "words"),
+    [
+        ("media/vault", None, "its folder is in MEDIA_ROOT"),
+        ("media", None, "its folder is in MEDIA_ROOT"),
+        ("link", None, "its folder is in MEDIA_ROOT"),
+        ("static/vault", None, "its folder is in STATIC_ROOT"),
+        (None, None, "its folder is in MEDIA_ROOT"),
+        ("vault", "/vault/", "it has a base_url"),
+        ("vault", None, ""),
+        ("media-vault", None, ""),
+    ],
+)
+def test_a_folder_of_attachments_that_is_served_is_warned_of(
+    settings: Any, tmp_path: Path, location: str | None, base_url: str | None, words: str
+) -> None:
+    (tmp_path / "media").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "media")
+    settings.MEDIA_ROOT, settings.MEDIA_URL = tmp_path / "media", "/media/"
+    settings.STATIC_ROOT = tmp_path / "static"
+    warned = told_of_storage(
+        settings,
+        "django.core.files.storage.FileSystemStorage",
+        location=location and str(tmp_path / location),
+        base_url=base_url,
+    )
+    assert bool(words) == bool(warned)
+    assert words in warned
+
+
+@pytest.mark.parametrize(
+    ("storage", "words"),
+    [
+        (UnsignedStorage, "its URLs are not signed"),
+        (OpenStorage, "its files are public by default_acl"),
+        (SignedStorage, ""),
+        (NamelessStorage, ""),
+    ],
+)
+def test_a_storage_of_attachments_with_public_urls_is_warned_of(
+    settings: Any, storage: type, words: str
+) -> None:
+    warned = told_of_storage(settings, f"{__name__}.{storage.__name__}")
+    assert bool(words) == bool(warned)
+    assert words in warned
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ""),
+        ({"querystring_auth": False}, "its URLs are not signed"),
+        ({"custom_domain": "files.example.com"}, "its URLs are not signed"),
+        ({"default_acl": "public-read"}, "its files are public by default_acl"),
+    ],
+)
+def test_a_bucket_is_warned_of_as_far_as_its_settings_tell(
+    settings: Any, options: dict[str, Any], words: str
+) -> None:
+    pytest.importorskip("storages.backends.s3", reason="needs django-storages[s3]: --group s3")
+    private = {"bucket_name": "files", "access_key": "test", "secret_key": "test"}
+    warned = told_of_storage(settings, "storages.backends.s3.S3Storage", **private, **options)
+    assert bool(words) == bool(warned)
+    assert words in warned
 
 
 # W001, W003, W004: what is better configured.

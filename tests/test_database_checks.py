@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.core.checks import CheckMessage, Error, Warning, run_checks  # noqa: A004
+from django.core.checks import CheckMessage, Error, Warning, run_checks  # noqa: A004  Django's own name
 from django.core.checks.registry import registry
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
@@ -190,7 +190,7 @@ def test_tables_that_are_where_they_should_be_are_no_error() -> None:
 def test_a_database_that_keeps_no_conversations_needs_no_tables(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    nothing_else = lambda *args: ["django_migrations"]  # noqa: E731
+    nothing_else = lambda *args: ["django_migrations"]  # noqa: E731  short
     monkeypatch.setattr(connection.introspection, "table_names", nothing_else)
     with override_settings(DATABASE_ROUTERS=[MEMORY_ROUTER]):
         assert checks.check_tables(databases=["default"])
