@@ -32,6 +32,7 @@ from agent_memory import conf
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<info>.*)$")
 HIDDEN = re.compile(r"^\s*<!--+\s*invisible-code-block:\s*(?P<info>\S+)\s*$")
+HIDDEN_END = "-->"
 SKIP = re.compile(r'^\s*<!--+\s*skip: next(?:\s+"(?P<reason>[^"]*)")?\s*-->\s*$')
 HEADING = re.compile(r"^#{1,6}\s+(?P<text>.+?)\s*#*\s*$")
 LINK = re.compile(r"\]\(\s*<?(?P<inline>[^)\s>]+)|^\s*\[[^\]]+\]:\s+(?P<reference>\S+)")
@@ -48,11 +49,17 @@ class PageError(AssertionError):
 
 @dataclass(frozen=True)
 class Block:
-    """A code block; ``line`` is that of its first line of code, counted from 1."""
+    """
+    A code block; ``line`` is that of its first line of code, counted from 1.
+
+    ``lead`` is the line of prose before it, if one is. A hidden one is told to the tests alone.
+    """
 
     info: str
     source: str
     line: int
+    lead: str = ""
+    hidden: bool = False
 
 
 class Page:
@@ -67,7 +74,7 @@ class Page:
             if match := FENCE.match(line):
                 self._read_block(lines, number, match["info"], match["fence"], match["indent"])
             elif match := HIDDEN.match(line):
-                self._read_block(lines, number, match["info"], "-->", "")
+                self._read_block(lines, number, match["info"], HIDDEN_END, "")
             elif match := SKIP.match(line):
                 if not match["reason"]:
                     raise self.error(number, 'a skip needs its reason: <!-- skip: next "why" -->')
@@ -86,10 +93,18 @@ class Page:
             raise self.error(number, f"{info!r} is no block that is known")
         for _, line in lines:
             if line.strip().startswith(end) and not line.strip().strip(end[0] + ">"):
-                self.blocks.append(Block(info, "\n".join(code) + "\n", number + 1))
+                lead = self._lead()
+                source = "\n".join(code) + "\n"
+                self.blocks.append(Block(info, source, number + 1, lead, end == HIDDEN_END))
                 return
             code.append(line.removeprefix(indent))
         raise self.error(number, f"this block does not end with {end}")
+
+    def _lead(self) -> str:
+        """Return the last line of prose, if no visible block stands between."""
+        shown = max((block.line for block in self.blocks if not block.hidden), default=0)
+        lines = (text for line, text in reversed(self.prose) if line > shown and text.strip())
+        return next(lines, "")
 
     def error(self, line: int, text: str) -> PageError:
         return PageError(f"{self.path}:{line}: {text}")

@@ -2,63 +2,61 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, get_commands, load_command_class
 from django.core.signals import request_finished
 from django.db import close_old_connections
 
 from agent_memory.testing import ScriptedProvider, override_provider
 from tests.pages import Page
+from tests.settings import TEST_DATABASE
+from tests.walkthrough import Walkthrough
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/**/*.md"))]
 
-COMMANDS = """
-import json, sys, django
-django.setup()
-from django.core.management import CommandError, get_commands, load_command_class
+PROJECTS = {"docs/quickstart.md": "## A real model", "docs/tutorial.md": None}
+"""Pages that lead through a project, and the heading from which they need a model."""
 
-def fault(name, *arguments):
-    if name not in get_commands():
+ALONE = {"docs/tutorial.md"}
+"""Pages of which no part runs without their project."""
+
+COSTLY = {"docs/how-to/stores.md"}
+"""Pages that take seconds: this one runs the whole contract of stores three times."""
+
+on_sqlite = pytest.mark.skipif(
+    TEST_DATABASE != "sqlite", reason="no other database has a part in it"
+)
+
+
+def fault_of_command(name: str, *arguments: str) -> str | None:
+    """Return what ``manage.py`` would say against a call."""
+    known = get_commands()
+    if name not in known:
         return f"manage.py has no command {name!r}"
-    parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
+    command: Any = load_command_class(known[name], name)
+    parser = command.create_parser("manage.py", name)
     for action in parser._actions:
         if action.dest == "database":
-            action.choices = None  # a reader's project may have others than the example
+            action.choices = None  # a reader's project may have others than the tests
     try:
         parser.parse_args(arguments)
     except CommandError as error:
         return f"manage.py {name}: {error}"
-
-print(json.dumps([fault(*call) for call in json.load(sys.stdin)]))
-"""
+    return None
 
 
-def faults_of_commands(calls: list[list[str]]) -> list[str | None]:
-    """Return what the example project's ``manage.py`` would say against each call."""
-    done = subprocess.run(
-        [sys.executable, "-c", COMMANDS],
-        cwd=ROOT,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "example_project.settings"},
-        input=json.dumps(calls),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    faults: list[str | None] = json.loads(done.stdout)
-    return faults
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_links_lead_somewhere(path: Path) -> None:
     assert Page(path).broken_links() == []
 
@@ -66,21 +64,15 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_every_command_exists_with_its_options() -> None:
     calls = [(path, *call) for path in PAGES for call in Page(path).commands()]
     assert calls, "the README names no command"
-    faults = faults_of_commands([arguments for _, _, arguments in calls])
-    assert [
-        f"{path}:{line}: {fault}"
-        for (path, line, _), fault in zip(calls, faults, strict=True)
-        if fault
-    ] == []
+    faults = [(path, line, fault_of_command(*arguments)) for path, line, arguments in calls]
+    assert [f"{path}:{line}: {fault}" for path, line, fault in faults if fault] == []
 
 
 def test_a_wrong_command_would_be_found() -> None:
-    right, *wrong = faults_of_commands([["migrate", "--plan"], ["migrat"], ["migrate", "--plna"]])
-    assert right is None
-    assert wrong == [
-        "manage.py has no command 'migrat'",
-        "manage.py migrate: Error: unrecognized arguments: --plna",
-    ]
+    assert fault_of_command("migrate", "--plan") is None
+    assert fault_of_command("migrat") == "manage.py has no command 'migrat'"
+    fault = "manage.py migrate: Error: unrecognized arguments: --plna"
+    assert fault_of_command("migrate", "--plna") == fault
 
 
 def run(page: Page) -> int:
@@ -119,9 +111,44 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("answered")
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_python_block_runs(path: Path, folder: Path) -> None:
-    run(Page(path))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.heavy, on_sqlite] if name in COSTLY else [])
+        for name in map(name_of, PAGES)
+        if name not in ALONE
+    ],
+)
+def test_every_python_block_runs(name: str, folder: Path) -> None:
+    run(Page(ROOT / name))
+
+
+@pytest.mark.heavy
+@on_sqlite
+@pytest.mark.parametrize("name", PROJECTS)
+def test_a_page_that_leads_through_a_project_works_when_it_is_pasted(
+    name: str, tmp_path: Path
+) -> None:
+    Walkthrough(Page(ROOT / name), tmp_path).go(until=PROJECTS[name])
+
+
+def test_what_stands_alone_or_is_costly_is_there() -> None:
+    assert {*map(name_of, PAGES)} >= {*PROJECTS, *COSTLY}
+    assert {*PROJECTS} >= ALONE
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("docs/**/index.md")), ids=name_of)
+def test_every_page_is_on_an_index(path: Path) -> None:
+    beside = {each for each in PAGES if each.is_relative_to(path.parent)} - {path}
+    listed = {
+        (path.parent / target.partition("#")[0]).resolve() for _, target in Page(path).links()
+    }
+    deeper = {each.parent for each in beside if each.name == "index.md"}
+    assert [
+        name_of(each)
+        for each in beside - listed
+        if each.parent not in deeper and each.parent.name != "changelog.d"
+    ] == []
 
 
 def test_the_readme_has_code_that_runs() -> None:

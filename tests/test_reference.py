@@ -1,32 +1,51 @@
-"""The reference pages: they list what there is, and nothing else."""
+"""The reference: it tells of every public name, by its docstring or in a table."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import re
-from dataclasses import fields
-from pathlib import Path
+from argparse import ArgumentParser
+from pkgutil import iter_modules
 from typing import Any
 
+import pytest
+from django.core.management import load_command_class
+from django.core.management.base import BaseCommand
+from django.db.models import Model
 from django.dispatch import Signal
 
-from agent_memory import checks, conf, exceptions, ownership, responses, signals
+import agent_memory
+from agent_memory import (
+    approvals,
+    checks,
+    conf,
+    exceptions,
+    http_errors,
+    messages,
+    models,
+    ownership,
+    providers,
+    querysets,
+    records,
+    responses,
+    signals,
+    sse,
+    stores,
+    testing,
+    views,
+)
 from agent_memory.calls import PromptOptions, ResumeOptions
 from agent_memory.conversations import FLOW, RemembersConversations
-from agent_memory.models import Conversation, ToolApproval
-from agent_memory.ownership import HasConversations
-from agent_memory.participants import Participant
-from agent_memory.responses import Event, Response
+from agent_memory.management import commands
 from agent_memory.stores import ConversationStore
-from agent_memory.streams import AgentStream
-from agent_memory.tools import Tool, ToolContext, ToolOptions
+from agent_memory.tools import Tool, ToolOptions
+from tests.directives import REFERENCE, Directive, directives, is_told, told_members
 from tests.pages import Page
 
-REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NAME = re.compile(r"`(\w[\w.]*)[^`]*`")
 
-PATH_OF_A_TURN = {*FLOW, "equip", "discarding"}
+PATH_OF_A_TURN = {*FLOW, "equip", "discarding", "attributes"}
 """What drivers and the mixin call; no user does."""
 
 
@@ -63,10 +82,109 @@ def public(owner: type) -> set[str]:
     return {name for name in vars(owner) if not name.startswith("_")}
 
 
-def untold(page: str, names: set[str]) -> set[str]:
-    """Return the names that a page does not hold as code."""
-    text = (REFERENCE / f"{page}.md").read_text(encoding="utf-8")
-    return {name for name in names if f"`{name}" not in text}
+def classes(module: Any, base: type = object) -> dict[str, type]:
+    """Return the public classes that a module defines."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isclass(value)
+        and issubclass(value, base)
+        and value.__module__ == module.__name__
+        and not name.startswith("_")
+    }
+
+
+def is_member(owner: type, name: str) -> bool:
+    """Tell a method or a property from the field of a value."""
+    member = inspect.getattr_static(owner, name)
+    return inspect.isfunction(member) or isinstance(member, property | classmethod)
+
+
+# What is made of docstrings.
+
+
+def test_whatever_is_told_has_a_docstring() -> None:
+    assert [
+        each.path
+        for each in directives()
+        if each.kind != "attribute" and not inspect.getdoc(each.target)
+    ] == []
+
+
+def test_a_name_that_there_is_not_is_found() -> None:
+    with pytest.raises(ImportError, match="Massage"):
+        Directive.of("class", "agent_memory.messages.Massage")
+
+
+def test_nothing_is_told_twice() -> None:
+    paths = [each.path for each in directives()]
+    assert [path for path in paths if paths.count(path) > 1] == []
+
+
+@pytest.mark.parametrize("module", [agent_memory, stores, testing, providers, ownership])
+def test_every_public_name_is_told(module: Any) -> None:
+    assertions = told_members(testing.ConversationAssertions)
+    assert [
+        name
+        for name in module.__all__
+        if not (is_told(getattr(module, name)) or name in {"conversation_store", *assertions})
+    ] == []
+
+
+@pytest.mark.parametrize("module", [messages, records, responses, approvals])
+def test_every_value_is_told_with_its_members(module: Any) -> None:
+    for name, value in classes(module).items():
+        if value is not messages.Value:
+            assert is_told(value), name
+            there = {each for each in public(value) if is_member(value, each)}
+            assert there - told_members(value) == set(), name
+
+
+def test_every_method_of_an_agent_is_told() -> None:
+    there = {name for owner in RemembersConversations.__mro__[:-1] for name in public(owner)}
+    there -= PATH_OF_A_TURN | {*RemembersConversations.attributes}
+    assert there - told_members(RemembersConversations) == set()
+
+
+def test_every_method_of_a_store_is_told() -> None:
+    there = {name for owner in ConversationStore.__mro__[:-1] for name in public(owner)}
+    assert told_members(ConversationStore) == {name for name in there if name[1:] not in there}
+
+
+def test_every_model_is_told_and_every_method_of_its_querysets() -> None:
+    assert all(map(is_told, classes(models, Model).values()))
+    for queryset in (querysets.ConversationQuerySet, querysets.ToolApprovalQuerySet):
+        assert told_members(queryset) == public(queryset)
+
+
+def test_what_serves_http_is_told() -> None:
+    for function in (sse.event_stream, sse.aevent_stream, http_errors.error_response):
+        assert is_told(function)
+    assert is_told(views.AttachmentView)
+
+
+def test_every_error_is_told_and_listed_in_the_order_of_the_code() -> None:
+    assert listed("errors") == [*classes(exceptions)]
+    assert all(map(is_told, classes(exceptions).values()))
+
+
+@pytest.mark.parametrize("options", [PromptOptions, ResumeOptions, ToolOptions])
+def test_every_option_is_told_in_its_docstring(options: type) -> None:
+    assert re.findall(r"^- ``(\w+)``", inspect.getdoc(options) or "", re.MULTILINE) == [
+        *options.__annotations__
+    ]
+
+
+def test_every_option_of_a_tool_is_told_with_its_default() -> None:
+    defaults = re.findall(
+        r"^- ``(\w+)`` \(``(.+?)``\)", inspect.getdoc(ToolOptions) or "", re.MULTILINE
+    )
+    assert {name: literal(text) for name, text in defaults} == {
+        name: getattr(Tool, name) for name in ToolOptions.__annotations__
+    }
+
+
+# What is told in tables.
 
 
 def test_every_setting_is_listed_with_its_default() -> None:
@@ -85,15 +203,6 @@ def test_every_table_is_listed_with_its_name() -> None:
     assert told == conf.TABLES
 
 
-def test_every_error_is_listed_in_the_order_of_the_code() -> None:
-    there = [
-        name
-        for name, value in vars(exceptions).items()
-        if inspect.isclass(value) and value.__module__ == exceptions.__name__
-    ]
-    assert listed("errors") == there
-
-
 def test_the_tree_of_errors_is_the_one_in_the_code() -> None:
     tree = inspect.cleandoc(exceptions.__doc__ or "").partition("::\n\n")[2]
     (block,) = [block for block in Page(REFERENCE / "errors.md").blocks if block.info == "text"]
@@ -107,93 +216,6 @@ def test_every_attribute_of_an_agent_is_listed_with_its_default() -> None:
     }
 
 
-def test_every_option_of_a_tool_is_listed_with_its_default() -> None:
-    options = [row for row in rows("agents", "Tools") if len(row) == 3]
-    told = {row[0].strip("`"): literal(row[1]) for row in options}
-    assert told == {name: getattr(Tool, name) for name in ToolOptions.__annotations__}
-
-
-def test_everything_that_a_tool_may_know_is_listed() -> None:
-    there = {field.name for field in fields(ToolContext)} | public(ToolContext)
-    assert there - set(listed("agents", "Tools")) - set(ToolOptions.__annotations__) == set()
-
-
-def test_every_method_of_an_agent_is_listed() -> None:
-    there = {name for owner in RemembersConversations.__mro__[:-1] for name in public(owner)}
-    assert untold("agents", there - PATH_OF_A_TURN - {"attributes"}) == set()
-
-
-def test_the_arguments_of_a_prompt_are_listed() -> None:
-    ways = ["prompt", "aprompt", "stream", "astream"]
-    options = [*PromptOptions.__annotations__]
-    assert listed("agents", "Asking") == ways + options
-
-
-def test_the_arguments_of_a_resumption_are_listed() -> None:
-    ways = ["resume", "aresume", "stream_resume", "astream_resume", "discard_pending"]
-    assert listed("agents", "Going on") == [*ways, *ResumeOptions.__annotations__]
-
-
-def test_every_way_to_bind_has_the_signature_that_is_told() -> None:
-    for row in rows("agents", "Binding"):
-        for told in re.findall(r"`([^`]+)`", row[0]):
-            assert told == signature(RemembersConversations, told), row
-
-
-def signature(owner: type, told: str) -> str:
-    """Return the signature that a class has for what a page tells, without annotations."""
-    name = told.partition("(")[0]
-    there = inspect.signature(getattr(owner, name))
-    parameters = [
-        parameter.replace(annotation=parameter.empty)
-        for parameter in [*there.parameters.values()][1:]
-    ]
-    plain = there.replace(parameters=parameters, return_annotation=there.empty)
-    return f"{name}{plain}".replace("''", '""')
-
-
-def test_every_field_of_a_response_is_listed() -> None:
-    there = {field.name for field in fields(Response)} | public(Response)
-    assert set(listed("agents", "Response")) == there
-
-
-def test_every_event_is_listed_with_what_it_has() -> None:
-    told = {row[0].strip("`"): NAME.findall(row[1]) for row in rows("agents", "Events")}
-    assert told == {
-        name: [field.name for field in fields(value)]
-        for name, value in vars(responses).items()
-        if inspect.isclass(value) and issubclass(value, Event) and value is not Event
-    }
-
-
-def test_what_a_stream_has_is_listed() -> None:
-    assert untold("agents", public(AgentStream) | {"conversation_id", "response"}) == set()
-
-
-def test_every_method_of_a_store_is_listed() -> None:
-    there = public(ConversationStore)
-    assert set(listed("store")) == {name for name in there if name[1:] not in there}
-
-
-def test_every_method_of_a_store_has_the_signature_that_is_told() -> None:
-    for row in rows("store"):
-        told = row[0].strip("`")
-        if told not in ("append_ends_reservation", "can_pause"):
-            assert told == signature(ConversationStore, told)
-
-
-def test_everything_about_participants_is_listed() -> None:
-    assert set(listed("participants", "`Participant(type, key)`")) == public(Participant)
-    assert untold("participants", {"aget_object", "type", "key"}) == set()
-    assert untold("participants", {*ownership.__all__, *public(HasConversations)}) == set()
-
-
-def test_every_method_of_the_querysets_is_listed() -> None:
-    for model in (Conversation, ToolApproval):
-        there = listed("participants", f"`{model.__name__}.objects`")
-        assert set(there) == public(type(model.objects.all()))
-
-
 def test_every_signal_is_listed() -> None:
     there = [name for name, value in vars(signals).items() if isinstance(value, Signal)]
     assert sorted(listed("signals")) == sorted(there)
@@ -202,3 +224,25 @@ def test_every_signal_is_listed() -> None:
 def test_every_check_is_listed() -> None:
     numbers = set(re.findall(r"\b[EW]\d{3}\b", inspect.getsource(checks)))
     assert listed("checks") == [f"agent_memory.{number}" for number in sorted(numbers)]
+
+
+@pytest.mark.parametrize(
+    "name", [module.name for module in iter_modules(commands.__path__) if module.name[0] != "_"]
+)
+def test_every_command_is_listed_with_its_options(name: str) -> None:
+    command: Any = load_command_class("agent_memory", name)
+    assert listed_options(f"`{name}`") == {
+        option
+        for action in own_actions(command)
+        for option in action.option_strings or [action.dest]
+    }
+
+
+def own_actions(command: BaseCommand) -> list[Any]:
+    parser = ArgumentParser(add_help=False)
+    command.add_arguments(parser)  # type: ignore[arg-type]
+    return parser._actions
+
+
+def listed_options(heading: str) -> set[str]:
+    return {row[0].strip("`").split()[0] for row in rows("commands", heading)}
