@@ -21,6 +21,23 @@ from agent_memory.fields import (
 )
 from agent_memory.querysets import ConversationQuerySet, ToolApprovalQuerySet
 
+ROLES = (
+    ("user", _("user")),
+    ("assistant", _("assistant")),
+    ("system", _("system")),
+    ("developer", _("developer")),
+)
+STATUSES = (("completed", _("completed")), ("paused", _("paused")), ("failed", _("failed")))
+DECISIONS = (
+    ("pending", _("not decided")),
+    ("approved", _("approved")),
+    ("denied", _("denied")),
+    ("expired", _("expired")),
+    ("claimed", _("running")),
+    ("done", _("done")),
+    ("interrupted", _("interrupted")),
+)
+
 
 def participant_type() -> models.ForeignKey[ContentType | None, ContentType | None]:
     return models.ForeignKey(
@@ -73,10 +90,21 @@ class Conversation(models.Model):
         db_table = table("conversations")
         verbose_name = _("conversation")
         verbose_name_plural = _("conversations")
+        permissions = (
+            ("rename_conversation", "Can rename conversation"),
+            ("redraft_conversation", "Can redraft title of conversation"),
+            ("release_conversation", "Can release stuck conversation"),
+        )
         indexes = (
             models.Index(
                 fields=["participant_type", "participant_key", "last_activity", "id"],
                 name="agent_memory_conv_participant",
+            ),
+            models.Index(fields=["last_activity", "id"], name="agent_memory_conv_activity"),
+            PartialIndex(
+                fields=["paused_position"],
+                where=models.Q(paused_position__isnull=False),
+                name="agent_memory_conv_paused",
             ),
         )
 
@@ -97,9 +125,9 @@ class ConversationMessage(models.Model):
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, db_index=False, related_name="messages"
     )
-    position = models.IntegerField()
+    position = models.IntegerField(_("position"))
     turn_id = ExactCharField(max_length=36, blank=True, default="")
-    role = ExactCharField(_("role"), max_length=10)
+    role = ExactCharField(_("role"), max_length=10, choices=ROLES)
     agent = ExactCharField(_("agent"), max_length=255, blank=True, default="")
     participant_type = participant_type()
     participant_key = ExactCharField(max_length=255, blank=True, default="")
@@ -109,7 +137,7 @@ class ConversationMessage(models.Model):
     steps = ExactTextField(default="[]")
     meta = ExactTextField(default="{}")
     replay = ExactTextField(blank=True, default="")
-    status = ExactCharField(_("status"), max_length=10, default="completed")
+    status = ExactCharField(_("status"), max_length=10, choices=STATUSES, default="completed")
     format = models.SmallIntegerField(default=1)
     model = ExactCharField(_("model"), max_length=255, blank=True, default="")
     provider = ExactCharField(_("provider"), max_length=255, blank=True, default="")
@@ -119,7 +147,7 @@ class ConversationMessage(models.Model):
     output_tokens = models.IntegerField(_("output tokens"), default=0)
     cached_tokens = models.IntegerField(_("cached tokens"), default=0)
     reasoning_tokens = models.IntegerField(_("reasoning tokens"), default=0)
-    idempotency_key = ExactCharField(max_length=255, null=True)  # type: ignore[misc]
+    idempotency_key = ExactCharField(max_length=255, null=True)  # type: ignore[misc]  # its type is that of the others
     fingerprint = ExactCharField(max_length=64, blank=True, default="")
     created_at = models.DateTimeField(_("created at"))
     finished_at = models.DateTimeField(_("finished at"), null=True)
@@ -216,7 +244,7 @@ class ToolApproval(models.Model):
     arguments_used = ExactTextField(_("arguments used"), blank=True, default="")
     denial = ExactTextField(blank=True, default="")
     agent = ExactCharField(_("agent"), max_length=255, blank=True, default="")
-    status = ExactCharField(_("status"), max_length=15, default="pending")
+    status = ExactCharField(_("status"), max_length=15, choices=DECISIONS, default="pending")
     decided_by_type = participant_type()
     decided_by_key = ExactCharField(max_length=255, blank=True, default="")
     decided_by = ParticipantForeignKey("decided_by_type", "decided_by_key")
@@ -232,6 +260,7 @@ class ToolApproval(models.Model):
         db_table = table("approvals")
         verbose_name = _("tool approval")
         verbose_name_plural = _("tool approvals")
+        permissions = (("decide_toolapproval", "Can decide on tool approval"),)
         constraints = (
             models.UniqueConstraint(
                 fields=["message", "step", "index"], name="agent_memory_approval_call"

@@ -21,7 +21,7 @@ class KeyOf(models.Func):
 
     output_field = models.CharField()
 
-    def as_sql(  # type: ignore[override]
+    def as_sql(  # type: ignore[override]  # the stubs name the extras
         self, compiler: SQLCompiler, connection: Any, **extra: Any
     ) -> tuple[str, Any]:
         (source,) = self.source_expressions
@@ -47,7 +47,23 @@ class ConversationQuerySet(models.QuerySet[Any]):
     """Conversations; those that are merely reserved for a first turn are not ``opened()``."""
 
     def opened(self) -> Self:
+        """Return those that have begun."""
         return self.filter(opened_at__isnull=False)
+
+    def decided(self) -> Self:
+        """
+        Return those whose paused turn waits for nobody any more: ``agent.resume()`` runs it on.
+
+        Whatever nobody decided in time has expired. ``paused_agent`` is the label of the
+        agent whose turn it is.
+        """
+        answer = self.model._meta.get_field("messages").related_model.objects.filter(
+            conversation=models.OuterRef("pk"), position=models.OuterRef("paused_position") + 1
+        )
+        waiting = answer.filter(_in_time("approvals__"), approvals__status="pending")
+        return self.filter(
+            ~models.Exists(waiting), opened_at__isnull=False, paused_position__isnull=False
+        ).annotate(paused_agent=models.Subquery(answer.values("agent")))
 
     def for_participant(self, participant: Any) -> Self:
         """
@@ -79,7 +95,7 @@ class ConversationQuerySet(models.QuerySet[Any]):
         ``model``. Raises ``ValueError`` for a model that is in another database.
         """
         self._check_beside(model)
-        label = model._meta.concrete_model._meta.label_lower  # type: ignore[union-attr]
+        label = model._meta.concrete_model._meta.label_lower  # type: ignore[union-attr]  # no abstract model
         return self.filter(_filed_under(label), participant_key=KeyOf(models.OuterRef(pk)))
 
     def _check_beside(self, model: type[models.Model]) -> None:
@@ -96,8 +112,7 @@ class ToolApprovalQuerySet(models.QuerySet[Any]):
 
     def waiting(self) -> Self:
         """Return those that can be decided now, in any conversation, newest last."""
-        in_time = models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=timezone.now())
-        return self.filter(in_time, status="pending", message__status="paused").order_by("id")
+        return self.filter(_in_time(), status="pending", message__status="paused").order_by("id")
 
     def for_participant(self, participant: Any) -> Self:
         """
@@ -151,6 +166,13 @@ class OwnConversationQuerySet(ConversationQuerySet):
             return Participant(f"{filed.app_label}.{filed.model}", row.participant_key)
 
         return queryset.filter(theirs), owner_of, Participant.of_row, False, "conversations", False
+
+
+def _in_time(prefix: str = "") -> models.Q:
+    """Return the condition that an approval, which a prefix leads to, has not expired."""
+    return models.Q((f"{prefix}expires_at__isnull", True)) | models.Q(
+        (f"{prefix}expires_at__gt", timezone.now())
+    )
 
 
 def _owned_by(participant: Any, prefix: str = "") -> models.Q:

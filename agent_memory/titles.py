@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_memory.exceptions import ProviderUnavailable
 from agent_memory.flow import Flow, Start, Take, Wait
 from agent_memory.messages import FilePart, Message, Usage
 from agent_memory.providers.base import Provider, ProviderRequest
@@ -10,6 +11,7 @@ from agent_memory.records import TitleSource, readable
 MAX_PROMPT = 500
 MAX_TITLE = 100
 GRACE_SECONDS = 1.0
+PATIENCE_SECONDS = 30.0
 QUOTES = "\"'`*«»“”„ "
 
 INSTRUCTIONS = (
@@ -48,13 +50,31 @@ def begin(provider: Provider, model: str, prompt: str, *, generate: bool) -> Flo
     """Begin to draft a title beside the reply; a prompt without text is not worth a request."""
     handle = None
     if generate and prompt.strip():
-        request = ProviderRequest(
-            model=model,
-            instructions=INSTRUCTIONS,
-            messages=(Message("user", prompt[:MAX_PROMPT]),),
-        )
-        handle = yield Start(provider.complete, provider.acomplete, (request,))
+        handle = yield _start(provider, model, prompt)
     return Draft(prompt, handle)
+
+
+def redraft(provider: Provider, model: str, prompt: str) -> Flow[tuple[str, Usage]]:
+    """
+    Draft the title of a conversation that has been, for somebody who waits for it.
+
+    Returns an empty one when the model gave none. Raises what the provider raises,
+    and ``ProviderUnavailable`` when it takes too long.
+    """
+    handle = yield _start(provider, model, prompt)
+    if not (yield Wait(handle, PATIENCE_SECONDS)):
+        raise ProviderUnavailable(f"No title came within {PATIENCE_SECONDS:g} seconds.")
+    step = (yield Take(handle)).step
+    return clean(step.text), step.usage
+
+
+def _start(provider: Provider, model: str, prompt: str) -> Start:
+    request = ProviderRequest(
+        model=model,
+        instructions=INSTRUCTIONS,
+        messages=(Message("user", prompt[:MAX_PROMPT]),),
+    )
+    return Start(provider.complete, provider.acomplete, (request,))
 
 
 def subject(message: Message) -> str:

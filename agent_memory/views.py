@@ -70,7 +70,7 @@ class AttachmentView(View):
             logger.error("%s", error)
             raise Http404 from error
         response = StreamingHttpResponse(
-            _awaited(parts) if isinstance(request, ASGIRequest) else parts,
+            as_sent(request, parts),
             content_type=row.media_type if shown else UNKNOWN,
             headers=HEADERS | {"Content-Length": str(row.size)},
         )
@@ -78,6 +78,11 @@ class AttachmentView(View):
         if disposition:
             response["Content-Disposition"] = disposition
         return response
+
+
+def as_sent(request: HttpRequest, parts: Iterator[bytes]) -> Any:
+    """Return what a streaming response takes, so that it is read while it is sent."""
+    return _awaited(parts) if isinstance(request, ASGIRequest) else parts
 
 
 async def _awaited(parts: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "agent_memory",
+    "example_project.chat",
     "tests.testapp",
 ]
 

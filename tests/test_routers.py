@@ -143,6 +143,8 @@ def test_participants_of_another_database_cannot_be_joined_and_are_refused(seen:
 
 def test_the_admin_shows_conversations_and_participants_from_both(seen: Any) -> None:
     assert seen["admin"] == [True, True]
+    assert seen["admin finds"]
+    assert seen["admin downloads"] == ["auth.user", 4]
 
 
 def test_turns_wait_for_a_person_there_who_is_read_from_elsewhere(seen: Any) -> None:

@@ -122,6 +122,11 @@ def use() -> dict[str, Any]:
     shown = client.get(f"/admin/agent_memory/conversation/{reply.conversation_id}/change/")
     link = f'<a href="/admin/auth/user/{ann.pk}/change/">user: ann</a>'
     seen["admin"] = [link in listed.content.decode(), link in shown.content.decode()]
+    sought = client.get("/admin/agent_memory/conversation/", {"q": "ann"})
+    seen["admin finds"] = {each.pk for each in sought.context["cl"].result_list} == {row.pk, "set"}
+    whole: Any = client.get(f"/admin/agent_memory/conversation/{reply.conversation_id}/json/")
+    told = json.loads(whole.getvalue())
+    seen["admin downloads"] = [told["participant"]["type"], len(told["messages"])]
 
     conversation_store.clear(reply.conversation_id)
     seen["rows after clearing"] = rows("memory")

@@ -15,6 +15,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from agent_memory.admin.states import CONDITIONS, State
 from agent_memory.messages import Role, Status
 from agent_memory.models import Conversation
 
@@ -52,6 +53,12 @@ class HistoryList(ChangeList):
         return model_admin.get_listed(super().get_queryset(*args, **kwargs))
 
 
+def recent(request: HttpRequest, model_admin: Any, column: str) -> list[Any]:
+    """Return a column of the newest ``RECENT`` rows."""
+    newest = model_admin.get_queryset(request).order_by(*model_admin.newest_first)
+    return list(newest.values_list(column, flat=True)[:RECENT])
+
+
 class ColumnFilter(admin.SimpleListFilter):
     """Filters by the values of a column, which ``known`` lists."""
 
@@ -59,12 +66,13 @@ class ColumnFilter(admin.SimpleListFilter):
 
     def known(self, request: HttpRequest, model_admin: Any) -> Iterable[Any]:
         """Return the values to offer; by default those of the newest ``RECENT`` rows."""
-        newest = model_admin.get_queryset(request).order_by("-pk")
-        return set(newest.values_list(self.parameter_name, flat=True)[:RECENT])
+        return set(recent(request, model_admin, self.parameter_name))
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[Any, str]]:
         values = [*self.known(request, model_admin), self.value()]
-        return [(value, value) for value in sorted({value for value in values if value})]
+        labels = dict(model_admin.opts.get_field(self.parameter_name).flatchoices)
+        found = sorted({value for value in values if value})
+        return [(value, labels.get(value, value)) for value in found]
 
     def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:
         return queryset.filter(**{self.parameter_name: self.value()}) if self.value() else queryset
@@ -91,14 +99,27 @@ class StatusFilter(ColumnFilter):
         return get_args(Status)
 
 
+class StateFilter(admin.SimpleListFilter):
+    title = _("status")
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(State.choices)
+
+    def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:
+        if self.value() is None:
+            return queryset
+        condition = CONDITIONS.get(str(self.value()))
+        return queryset.none() if condition is None else queryset.filter(condition)
+
+
 class ParticipantModelFilter(ColumnFilter):
     title = _("participant")
     parameter_name = "participant_model"
     nobody = "-"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[Any, str]]:
-        newest = model_admin.get_queryset(request).order_by("-pk")
-        found = set(newest.values_list("participant_type", flat=True)[:RECENT])
+        found = set(recent(request, model_admin, "participant_type"))
         types = [content_type(number) for number in found if number is not None]
         choices = {f"{one.app_label}.{one.model}": str(one) for one in types}
         if None in found:

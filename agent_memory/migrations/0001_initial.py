@@ -86,11 +86,24 @@ class Migration(migrations.Migration):
                 "verbose_name": "conversation",
                 "verbose_name_plural": "conversations",
                 "db_table": table("conversations"),
+                "permissions": (
+                    ("rename_conversation", "Can rename conversation"),
+                    ("redraft_conversation", "Can redraft title of conversation"),
+                    ("release_conversation", "Can release stuck conversation"),
+                ),
                 "indexes": [
                     models.Index(
                         fields=["participant_type", "participant_key", "last_activity", "id"],
                         name="agent_memory_conv_participant",
-                    )
+                    ),
+                    models.Index(
+                        fields=["last_activity", "id"], name="agent_memory_conv_activity"
+                    ),
+                    agent_memory.fields.PartialIndex(
+                        fields=["paused_position"],
+                        name="agent_memory_conv_paused",
+                        where=models.Q(("paused_position__isnull", False)),
+                    ),
                 ],
             },
         ),
@@ -162,12 +175,24 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("position", models.IntegerField()),
+                ("position", models.IntegerField(verbose_name="position")),
                 (
                     "turn_id",
                     agent_memory.fields.ExactCharField(blank=True, default="", max_length=36),
                 ),
-                ("role", agent_memory.fields.ExactCharField(max_length=10, verbose_name="role")),
+                (
+                    "role",
+                    agent_memory.fields.ExactCharField(
+                        choices=[
+                            ("user", "user"),
+                            ("assistant", "assistant"),
+                            ("system", "system"),
+                            ("developer", "developer"),
+                        ],
+                        max_length=10,
+                        verbose_name="role",
+                    ),
+                ),
                 (
                     "agent",
                     agent_memory.fields.ExactCharField(
@@ -191,7 +216,14 @@ class Migration(migrations.Migration):
                 (
                     "status",
                     agent_memory.fields.ExactCharField(
-                        default="completed", max_length=10, verbose_name="status"
+                        choices=[
+                            ("completed", "completed"),
+                            ("paused", "paused"),
+                            ("failed", "failed"),
+                        ],
+                        default="completed",
+                        max_length=10,
+                        verbose_name="status",
                     ),
                 ),
                 ("format", models.SmallIntegerField(default=1)),
@@ -312,7 +344,18 @@ class Migration(migrations.Migration):
                 (
                     "status",
                     agent_memory.fields.ExactCharField(
-                        default="pending", max_length=15, verbose_name="status"
+                        choices=[
+                            ("pending", "not decided"),
+                            ("approved", "approved"),
+                            ("denied", "denied"),
+                            ("expired", "expired"),
+                            ("claimed", "running"),
+                            ("done", "done"),
+                            ("interrupted", "interrupted"),
+                        ],
+                        default="pending",
+                        max_length=15,
+                        verbose_name="status",
                     ),
                 ),
                 (
@@ -356,6 +399,7 @@ class Migration(migrations.Migration):
                 "verbose_name": "tool approval",
                 "verbose_name_plural": "tool approvals",
                 "db_table": table("approvals"),
+                "permissions": (("decide_toolapproval", "Can decide on tool approval"),),
                 "indexes": [
                     agent_memory.fields.PartialIndex(
                         fields=["status", "id"],

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+from html.parser import HTMLParser
 from typing import Any
 
 from django.contrib.admin.utils import quote
+from django.test import Client
 from django.urls import reverse
 
 from agent_memory.messages import Message, Step, TextPart, ToolCall, ToolResult, Turn, Usage
@@ -41,6 +43,29 @@ def seen(response: Any) -> str:
     assert response.status_code == 200
     shown = re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", response.content.decode(), flags=re.S)
     return re.sub(r"\s+", " ", html.unescape(shown))
+
+
+class _Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def elements(page: str) -> list[tuple[str, dict[str, str | None]]]:
+    """Return the elements of a page with their attributes, as a browser would find them."""
+    parser = _Elements()
+    parser.feed(page)
+    return parser.found
+
+
+def page_of(client: Client, url: str) -> str:
+    """Return a page as it is sent."""
+    response = client.get(url)
+    assert response.status_code == 200
+    return response.content.decode()
 
 
 def conversation_page(conversation_id: str) -> str:

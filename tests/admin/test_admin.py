@@ -7,8 +7,10 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Permission, User
 from django.test import Client
+from django.urls import reverse
 from django.utils.http import urlencode
 
 from agent_memory.messages import (
@@ -92,23 +94,37 @@ def test_the_permission_to_view_conversations_does_not_show_messages(client: Cli
     assert client.get(CONVERSATIONS).status_code == 200
     assert client.get(MESSAGES).status_code == 403
     assert client.get(message_page(role="user")).status_code == 403
+    page = seen(client.get(conversation_page("one")))
+    assert "not what was said in it" in page
+    assert "Hello" not in page
+    for name in ("json", "markdown"):
+        url = reverse(f"admin:agent_memory_conversation_{name}", args=["one"])
+        assert url not in page
+        assert client.get(url).status_code == 403
+    args = ["one", "some-attachment"]
+    url = reverse("admin:agent_memory_conversation_attachment", args=args)
+    assert client.get(url).status_code == 403
 
 
 @pytest.mark.parametrize("kind", ["conversation", "conversationmessage"])
-def test_nobody_adds_changes_or_deletes_here_not_even_a_superuser(
-    admin_client: Client, kind: str
-) -> None:
+def test_nobody_adds_or_changes_here_not_even_a_superuser(admin_client: Client, kind: str) -> None:
     talk("one", title="Chairs")
     page = conversation_page("one") if kind == "conversation" else message_page(role="user")
     before = list(Conversation.objects.values()), list(ConversationMessage.objects.values())
     assert admin_client.post(f"/admin/agent_memory/{kind}/add/", {"id": "two"}).status_code == 403
     assert admin_client.post(page, {"title": "Tables", "content": "x"}).status_code == 403
-    delete = page.replace("/change/", "/delete/")
-    assert admin_client.post(delete, {"post": "yes"}).status_code == 403
-    action = {"action": "delete_selected", "_selected_action": "one", "post": "yes"}
-    admin_client.post(f"/admin/agent_memory/{kind}/", action)
     after = list(Conversation.objects.values()), list(ConversationMessage.objects.values())
     assert after == before
+
+
+def test_nobody_deletes_a_message_not_even_a_superuser(admin_client: Client) -> None:
+    talk("one")
+    delete = message_page(role="user").replace("/change/", "/delete/")
+    assert admin_client.post(delete, {"post": "yes"}).status_code == 403
+    selected = ConversationMessage.objects.values_list("pk", flat=True)[0]
+    action = {"action": "delete_selected", "_selected_action": selected, "post": "yes"}
+    admin_client.post(MESSAGES, action)
+    assert ConversationMessage.objects.count() == 2
 
 
 # Pages of one conversation and one message.
@@ -126,12 +142,14 @@ def test_a_conversation_of_any_id_has_a_page_that_the_list_leads_to(
     assert response.context["original"].pk == conversation_id
 
 
-@pytest.mark.parametrize("conversation_id", ["unknown", "a\0b", "x" * 300])
-def test_an_id_without_a_conversation_leads_back_to_the_index(
-    admin_client: Client, conversation_id: str
+@pytest.mark.parametrize("conversation_id", ["unknown", "a\0b", "x" * 300, "..", "%ff"])
+@pytest.mark.parametrize("page", ["change", "json", "markdown", "attachment"])
+def test_an_id_without_a_conversation_is_not_found(
+    admin_client: Client, conversation_id: str, page: str
 ) -> None:
-    response = admin_client.get(conversation_page(conversation_id))
-    assert (response.status_code, response["Location"]) == (302, "/admin/")
+    args = [quote(conversation_id), *(["x"] if page == "attachment" else [])]
+    url = reverse(f"admin:agent_memory_conversation_{page}", args=args)
+    assert admin_client.get(url).status_code == 404
 
 
 def test_a_conversation_without_a_title_is_named_by_its_id(admin_client: Client) -> None:
@@ -217,8 +235,8 @@ def test_a_row_that_no_version_can_read_is_shown_as_it_is_stored(admin_client: C
         assert "They cannot be read" in seen(response)
 
 
-def test_a_lone_surrogate_in_a_stored_value_does_not_break_the_page(admin_client: Client) -> None:
-    call = ToolCall(id="1", name="look", result=ToolResult(value="\ud800 and more"))
+def test_what_hides_in_a_stored_value_is_shown_and_breaks_no_page(admin_client: Client) -> None:
+    call = ToolCall(id="1", name="look", result=ToolResult(value="\ud800 and \u202emore"))
     store.append("one", Turn(user=Message("user", "\udfff!"), steps=(Step(items=(call,)),)))
-    assert "\ufffd and more" in seen(admin_client.get(message_page(role="assistant")))
+    assert "\\ud800 and \\u202emore" in seen(admin_client.get(message_page(role="assistant")))
     assert "\ufffd!" in seen(admin_client.get(message_page(role="user")))
