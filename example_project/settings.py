@@ -4,7 +4,8 @@ Settings of the example project.
 Read from the environment: ``AGENT_MODEL`` (the model's name), ``EXAMPLE_DATABASE``
 (the SQLite file), ``DJANGO_DEBUG`` (``0`` turns debugging off),
 ``DJANGO_SECRET_KEY`` and ``DJANGO_ALLOWED_HOSTS`` (needed then). The ``openai``
-client reads ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` itself, and the commands
+client reads ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` itself; with neither a
+stand-in, which is no language model, answers. The commands read
 ``AGENT_MAX_OUTPUT_TOKENS`` (none is no limit).
 """
 
@@ -13,6 +14,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+
+from django import VERSION
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -39,6 +42,8 @@ AGENT_MEMORY: dict[str, Any] = {
     "MODEL": os.environ.get("AGENT_MODEL", "gpt-5-mini"),
     "VERIFY_OWNERSHIP": True,
 }
+if not (os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")):
+    AGENT_MEMORY["PROVIDER"] = "example_project.endpoints.stand_in.StandInProvider"
 
 DATABASES = {
     "default": {
@@ -61,6 +66,19 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+
+if VERSION >= (6, 0):
+    from django.utils.csp import CSP
+
+    MIDDLEWARE.insert(1, "django.middleware.csp.ContentSecurityPolicyMiddleware")
+    SECURE_CSP = {
+        "default-src": [CSP.SELF],
+        "img-src": [CSP.SELF, "blob:"],  # blob: previews of files that are about to be sent
+        "object-src": [CSP.NONE],
+        "base-uri": [CSP.NONE],
+        "form-action": [CSP.SELF],
+        "frame-ancestors": [CSP.NONE],
+    }
 
 TEMPLATES = [
     {
@@ -89,8 +107,11 @@ AUTH_PASSWORD_VALIDATORS = [
 ROOT_URLCONF = "example_project.urls"
 ASGI_APPLICATION = "example_project.asgi.application"
 WSGI_APPLICATION = "example_project.wsgi.application"
-LOGIN_URL = "admin:login"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "chat:page"
+LOGOUT_REDIRECT_URL = "login"
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "build" / "static"
+TIME_ZONE = "UTC"
 USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

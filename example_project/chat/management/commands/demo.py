@@ -20,15 +20,16 @@ from example_project.endpoints.sent import SentMessages
 from example_project.endpoints.serving import KINDS, serving
 
 NEXT = """
-Log in to the admin:
-  uv run manage.py runserver
-  http://127.0.0.1:8000/admin/   user: staff   password: {password}
+Open the chat, and sign in:
+  uv run manage.py chat
+  http://127.0.0.1:8000/         user: staff   password: {password}
+  http://127.0.0.1:8000/admin/   the same; what was said, for staff
   (each run of the demo makes a new password)
 
 Try next:
   uv run manage.py ask "What did I say?"
-  uv run --extra local-model manage.py demo --model local
-  OPENAI_API_KEY=... AGENT_MODEL=... uv run manage.py demo
+  uv run --extra local-model manage.py chat --model local
+  OPENAI_API_KEY=... AGENT_MODEL=... uv run manage.py chat
   example_project/chat/agents.py and views.py: the agent, and the view that uses it
 """
 
@@ -80,10 +81,11 @@ class Command(BaseCommand):
 
 
 def seed(password: str) -> tuple[User, Team]:
-    """Return the staff user, who gets this password, and a team with the same key."""
+    """Return the staff user, who gets this password, and their team, which has the same key."""
     staff, _ = User.objects.get_or_create(username="staff")
     staff.is_staff = staff.is_superuser = True
     staff.set_password(password)
     staff.save()
     team, _ = Team._default_manager.get_or_create(pk=staff.pk, defaults={"name": "Support"})
+    team.members.add(staff)
     return staff, team
