@@ -102,7 +102,7 @@ def main() -> None:
             for titled in times:
                 times[titled].append(first_turn(titled=titled, asynchronous=asynchronous))
         plain, beside = statistics.median(times[False]), statistics.median(times[True])
-        print(  # noqa: T201
+        print(
             f"{'aprompt' if asynchronous else 'prompt '}  no title {plain:.2f} s   "
             f"title drafted beside {beside:.2f} s   ratio {beside / plain:.2f}"
         )
