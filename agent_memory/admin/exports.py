@@ -32,7 +32,8 @@ def rows_of(conversation: Conversation, *related: str) -> Iterator[ConversationM
     while page := list(found.filter(position__gt=last)[:ROWS]):
         yield from page
         last = page[-1].position
-        for row in page:  # a row and what was prefetched for it hold each other: gone now, not when gc comes
+        # A row and what was prefetched for it hold each other: let go now, not by a collection.
+        for row in page:
             vars(row)["_prefetched_objects_cache"].clear()
 
 
