@@ -1,0 +1,140 @@
+"""An agent of ours and the bare client, asking the same model on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import ThreadSensitiveContext
+
+from benchmarks import project
+from benchmarks.contestants.base import DEFAULT_USER
+from benchmarks.contestants.ours import LABEL, OurStore
+from benchmarks.databases import Database
+from benchmarks.model_server import MODEL
+
+POOL = 4
+
+
+@dataclass
+class Heard:
+    """When a streamed answer's first and last token came, in seconds from the question."""
+
+    first: float
+    last: float
+    tokens: int
+
+
+class Asker:
+    """Asks one question, streamed, through the async client; both ways send the same."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def tokens(self, conversation: str) -> AsyncIterator[Any]:
+        """Yield whatever stands for a token."""
+        raise NotImplementedError
+        yield
+
+    async def ask(self, conversation: str) -> Heard:
+        begun = time.perf_counter()
+        first, count = 0.0, 0
+        async for _ in self.tokens(conversation):
+            first = first or time.perf_counter() - begun
+            count += 1
+        return Heard(first, time.perf_counter() - begun, count)
+
+
+class BareClient(Asker):
+    """The official client, without a memory."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        from openai import AsyncOpenAI
+
+        self.client = AsyncOpenAI(base_url=url, api_key="none")
+
+    async def tokens(self, conversation: str) -> AsyncIterator[Any]:
+        stream = await self.client.responses.create(model=MODEL, input="Hello", stream=True)
+        async for event in stream:
+            if event.type == "response.output_text.delta":
+                yield event
+
+
+class OurAgent(Asker):
+    """``astream()`` of an agent that goes on with a conversation of ten turns, as in a request."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        from agent_memory import Agent, Participant, RemembersConversations
+        from agent_memory.providers.openai_responses import OpenAIResponsesProvider
+
+        class Coach(RemembersConversations, Agent):
+            label = LABEL
+            keep_last_turns = 10
+
+        self.coach = Coach(provider=OpenAIResponsesProvider(base_url=url, api_key="none"))
+        self.speaker = Participant("auth.user", str(DEFAULT_USER))
+
+    async def tokens(self, conversation: str) -> AsyncIterator[Any]:
+        from agent_memory.responses import TextDelta
+
+        bound = self.coach.continue_conversation(conversation, self.speaker, must_own=True)
+        async with ThreadSensitiveContext():  # Django's handler gives each request a thread
+            async for event in bound.astream("Hello"):
+                if isinstance(event, TextDelta):
+                    yield event
+
+
+ASKERS: dict[str, type[Asker]] = {"bare client": BareClient, "agent_memory": OurAgent}
+
+
+def configure(database: Database) -> None:
+    """Set this process up as a project that serves async views would."""
+    if database.vendor == "postgresql":
+        project.configure(database, OPTIONS={"pool": {"min_size": 1, "max_size": POOL}})
+    else:
+        project.configure(database)
+
+
+def in_turn(
+    database: Database, url: str, conversations: list[str], rounds: int, together: bool
+) -> dict[str, list[tuple[float, list[Heard]]]]:
+    """
+    Ask in all conversations, at once or one after the other, each way in turn.
+
+    Returns for each way the seconds of each round, and what was heard in it.
+    """
+    configure(database)
+    return asyncio.run(_in_turn(url, conversations, rounds, together))
+
+
+async def _in_turn(
+    url: str, conversations: list[str], rounds: int, together: bool
+) -> dict[str, list[tuple[float, list[Heard]]]]:
+    askers = {name: kind(url) for name, kind in ASKERS.items()}
+    heard: dict[str, list[tuple[float, list[Heard]]]] = {name: [] for name in askers}
+    for number in range(-1, rounds):
+        for name, asker in askers.items():
+            asked = conversations if number >= 0 else conversations[:2]
+            begun = time.perf_counter()
+            if together:
+                answers = await asyncio.gather(*map(asker.ask, asked))
+            else:
+                answers = [await asker.ask(each) for each in asked]
+            if number >= 0:
+                heard[name].append((time.perf_counter() - begun, answers))
+    return heard
+
+
+def seed(database: Database, count: int, name: str) -> list[str]:
+    """Seed so many conversations of ten turns; return their names."""
+    store = OurStore(database)
+    store.open()
+    names = [f"{name}-{number}" for number in range(count)]
+    for each in names:
+        store.seed(each, 10)
+    return names
