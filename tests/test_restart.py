@@ -63,6 +63,7 @@ print(json.dumps([reply.text, reply.status, [m.text for m in reply.turn.messages
 """
 
 
+@pytest.mark.heavy
 def test_a_refund_is_asked_for_allowed_and_paid_in_three_processes(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     env = {

@@ -146,6 +146,7 @@ def test_a_later_process_goes_on_with_the_last_conversation(database: Path) -> N
     assert done.stdout.startswith("Recalled: blue.\n")
 
 
+@pytest.mark.heavy
 def test_the_project_passes_djangos_checks_and_lacks_no_migration(database: Path) -> None:
     assert manage(database, "check", "--fail-level", "WARNING").returncode == 0
     done = manage(database, "makemigrations", "--check", "--dry-run")

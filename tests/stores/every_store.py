@@ -15,7 +15,7 @@ from agent_memory.stores.inmemory import InMemoryConversationStore
 
 ANYTHING = settings(
     deadline=None,
-    max_examples=25,
+    max_examples=12,
     suppress_health_check=[*HealthCheck],
     phases=[Phase.explicit, Phase.generate],  # to shrink a whole turn takes minutes
 )

@@ -31,6 +31,7 @@ def run(kind: str, folder: Path, rounds: int) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.heavy
 def test_what_killed_workers_were_told_is_stored_is_there(tmp_path):
     run("kill", tmp_path, 5)
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 
 SETTINGS = """
@@ -84,6 +86,7 @@ class NothingElseTests(SimpleTestCase):
 """
 
 
+@pytest.mark.heavy
 def test_djangos_own_runner_needs_nothing_else(tmp_path):
     (tmp_path / "settings.py").write_text(SETTINGS)
     (tmp_path / "tests.py").write_text(TESTS)

@@ -157,6 +157,7 @@ def test_prompt():
 """
 
 
+@pytest.mark.heavy
 def test_a_test_that_would_call_a_model_elsewhere_fails_by_name(project):
     project.makepyfile(
         ELSEWHERE
