@@ -16,11 +16,20 @@ from agent_memory.models import (
     ToolApproval,
     TurnJournal,
 )
-from agent_memory.stores.database.statements import Delete, Insert, Param, Select, Update
+from agent_memory.stores.database.statements import (
+    Constant,
+    Delete,
+    Insert,
+    Param,
+    Select,
+    Update,
+)
 from agent_memory.stores.database.terms import (
     FREE,
     RESERVED,
     TOTALS,
+    UNANSWERED,
+    UNSAID,
     DatabaseMilliseconds,
     integer,
     mine,
@@ -80,23 +89,36 @@ def reserve(owner: Owner, keyed: bool, paused: bool) -> Update:
 placeholder = Insert(
     lambda: (
         Conversation,
-        1,
-        {
-            "reserved_since": DatabaseMilliseconds(),
-            "reserved_until": DatabaseMilliseconds() + Param("milliseconds", integer),
-        },
+        [
+            {
+                "reserved_since": DatabaseMilliseconds(),
+                "reserved_until": DatabaseMilliseconds() + Param("milliseconds", integer),
+            }
+        ],
     )
 )
 
-conversation = Insert(lambda: (Conversation, 1, {}))
+conversation = Insert(lambda: (Conversation, [{}]))
 
-turn_rows = Insert(lambda: (ConversationMessage, 2, {}))
+turn_rows = Insert(
+    lambda: (
+        ConversationMessage,
+        [
+            {name: Constant(value) for name, value in columns.items()}
+            for columns in (
+                {"role": "user", **UNANSWERED},
+                {"role": "assistant", "parts": "[]", **UNSAID},
+            )
+        ],
+    )
+)
+"""What is the same in all rows stands in the statement: psycopg keeps none of over 50 values."""
 
 
 @cache
 def attachments(count: int) -> Insert:
     """So many rows of attachments, with their bytes."""
-    return Insert(lambda: (ConversationAttachment, count, {}), apart=True)
+    return Insert(lambda: (ConversationAttachment, [{}] * count), apart=True)
 
 
 places = Select(
@@ -204,7 +226,7 @@ journal_mark = Update(
     )
 )
 
-journal_entry = Insert(lambda: (TurnJournal, 1, {}))
+journal_entry = Insert(lambda: (TurnJournal, [{}]))
 
 journal = Select(
     lambda: (
@@ -229,7 +251,7 @@ bury = Update(
 """Take the place of a worker that is dead, if it is."""
 
 everything = (
-    Delete(lambda: ToolApproval.objects.filter(message__in=_messages().values("id"))),
+    Delete(lambda: ToolApproval.objects.filter(message__conversation=of(Conversation, "id"))),
     Delete(lambda: TurnJournal.objects.filter(conversation=of(Conversation, "id"))),
     Delete(lambda: ConversationAttachment.objects.filter(conversation=of(Conversation, "id"))),
     Delete(lambda: _messages()),
