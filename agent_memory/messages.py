@@ -10,10 +10,10 @@ Equality of values is the test of every round trip.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue, TypeAdapter, field_validator
 
 from agent_memory.parts import DocumentPart, FilePart, ImagePart, Part, RefusalPart, TextPart, Value
 
@@ -41,7 +41,6 @@ __all__ = [
     "TurnError",
     "Usage",
     "Value",
-    "step_messages",
 ]
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
@@ -86,12 +85,12 @@ class ToolCall(Value):
     type: Literal["tool_call"] = "tool_call"
     id: str
     name: str
-    arguments: dict[str, JsonValue] = {}
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
     raw_arguments: str | None = None
     approval_reason: str | None = None
     edited: dict[str, JsonValue] | None = None
     result: ToolResult | None = None
-    provider_metadata: dict[str, JsonValue] = {}
+    provider_metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property
     def arguments_text(self) -> str:
@@ -118,7 +117,7 @@ class ProviderToolCall(Value):
 
     type: Literal["provider_tool_call"] = "provider_tool_call"
     name: str
-    data: dict[str, JsonValue] = {}
+    data: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Reasoning(Value):
@@ -279,17 +278,11 @@ class Turn(Value):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The turn as a provider is sent it: user, assistant, tool, assistant..."""
-        return (self.user, *self.answer())
-
-    def answer(self) -> Iterator[Message]:
-        """
-        Yield the messages that follow the user's.
-
-        A call without a result is left out of a completed turn; in a failed one
-        it is told as interrupted, since it may have run.
-        """
-        for step in self.steps:
-            yield from step_messages(step, interrupted=self.status == "failed")
+        interrupted = self.status == "failed"
+        answers = (
+            said for step in self.steps for said in step_fields(step, interrupted=interrupted)
+        )
+        return (self.user, *messages_of(answers))
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls of all steps, in order."""
@@ -304,8 +297,13 @@ class Turn(Value):
         return tuple(call.result for call in self.tool_calls() if call.result is not None)
 
 
-def step_messages(step: Step, *, interrupted: bool) -> Iterator[Message]:
-    """Yield a step as an assistant message, then one tool message a result."""
+def step_fields(step: Step, *, interrupted: bool) -> Iterator[dict[str, Any]]:
+    """
+    Yield a step as the fields of an assistant message, then of one tool message a result.
+
+    A call without a result is left out of a completed turn; in an interrupted
+    one it is told as such, since it may have run.
+    """
     calls = [
         call.model_copy(update={"result": call.unanswered}) if call.result is None else call
         for call in step.tool_calls()
@@ -313,6 +311,14 @@ def step_messages(step: Step, *, interrupted: bool) -> Iterator[Message]:
     ]
     content = tuple(item for item in step.items if isinstance(item, TextPart | RefusalPart))
     if content or calls:
-        yield Message("assistant", content, tool_calls=tuple(calls))
+        yield {"role": "assistant", "content": content, "tool_calls": tuple(calls)}
     for call in calls:
-        yield Message("tool", call.told, tool_call_id=call.id)
+        yield {"role": "tool", "content": call.told, "tool_call_id": call.id}
+
+
+def messages_of(fields: Iterable[dict[str, Any]]) -> tuple[Message, ...]:
+    """Return messages of their fields, all validated at once."""
+    return _messages.validate_python(tuple(fields))
+
+
+_messages = TypeAdapter(tuple[Message, ...])

@@ -30,8 +30,8 @@ class TextPart(_Said):
     """Text that somebody wrote or a model answered."""
 
     type: Literal["text"] = "text"
-    provider_options: dict[str, JsonValue] = {}
-    provider_metadata: dict[str, JsonValue] = {}
+    provider_options: dict[str, JsonValue] = Field(default_factory=dict)
+    provider_metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class RefusalPart(_Said):
@@ -53,7 +53,7 @@ class FilePart(Value):
     file_id: str | None = None
     media_type: str = ""
     file_name: str = ""
-    provider_options: dict[str, JsonValue] = {}
+    provider_options: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _has_one_source(self) -> Self:

@@ -203,7 +203,7 @@ class StoredAttachment(Value):
     size: int
     media_type: str = ""
     file_name: str = ""
-    provider_options: dict[str, JsonValue] = {}
+    provider_options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 StoredPart = Annotated[Part | StoredAttachment, Field(discriminator="type")]

@@ -20,13 +20,14 @@ from agent_memory.records import StoredPart
 
 FORMAT = 1
 
+_encoder = json.JSONEncoder(separators=(",", ":"))
 _parts = TypeAdapter(list[tuple[StoredPart, ...]])
 _steps = TypeAdapter(list[tuple[Step, ...]])
 
 
 def encode(value: Any) -> str:
     """Return JSON text of JSON-able data."""
-    return json.dumps(value, separators=(",", ":"))
+    return _encoder.encode(value)
 
 
 def encode_items(items: Iterable[Value]) -> list[dict[str, Any]]:

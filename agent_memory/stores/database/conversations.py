@@ -45,7 +45,7 @@ def _create(
                 queries.conversation.run(using, row)
                 attachments.keep(using, heading.id, leading, now, places, new=True)
                 ConversationMessage.objects.using(using).bulk_create(
-                    ConversationMessage(**rows.message_row(heading.id, position, message, now))
+                    ConversationMessage(**rows.leading_row(heading.id, position, message, now))
                     for position, message in enumerate(leading, start=-len(leading))
                 )
         except IntegrityError:

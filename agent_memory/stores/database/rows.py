@@ -13,7 +13,16 @@ from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
 from agent_memory.exceptions import InvalidParticipant
-from agent_memory.messages import Message, Replay, Step, Turn, TurnError, Usage
+from agent_memory.messages import (
+    Message,
+    Replay,
+    Step,
+    Turn,
+    TurnError,
+    Usage,
+    messages_of,
+    step_fields,
+)
 from agent_memory.participants import Participant
 from agent_memory.records import (
     Heading,
@@ -25,7 +34,7 @@ from agent_memory.records import (
 from agent_memory.stores import codec
 from agent_memory.stores.attachments import set_aside
 from agent_memory.stores.database.attachments import with_bytes
-from agent_memory.stores.database.terms import TOTALS
+from agent_memory.stores.database.terms import TOTALS, UNANSWERED, UNSAID
 from agent_memory.stores.pauses import without_replay
 
 MAX_INTEGER = 2**31 - 1
@@ -100,32 +109,27 @@ def conversation_row(
     }
 
 
-def message_row(conversation_id: str, position: int, message: Message, moment: datetime) -> Any:
-    """Return the row of a leading or user message."""
+def leading_row(conversation_id: str, position: int, message: Message, moment: datetime) -> Any:
+    """Return the row of a message that leads a conversation."""
     return {
-        "conversation_id": conversation_id,
+        **said_columns(conversation_id, message),
+        **UNSAID,
+        **UNANSWERED,
         "position": position,
         "turn_id": "",
         "role": message.role,
         "agent": "",
-        "participant_type_id": None,
-        "participant_key": "",
-        "content": readable(message.text),
-        "parts": codec.encode_parts(set_aside(conversation_id, message.content)),
-        "steps": "[]",
-        "meta": "{}",
-        "replay": "",
-        "status": "completed",
-        "format": codec.FORMAT,
-        "model": "",
-        "provider": "",
-        "finish_reason": "",
-        "error_code": "",
-        **dict.fromkeys(TOTALS, 0),
-        "idempotency_key": None,
-        "fingerprint": "",
         "created_at": moment,
         "finished_at": moment,
+    }
+
+
+def said_columns(conversation_id: str, message: Message) -> dict[str, Any]:
+    """Return the columns of a row that a message fills which is no agent's."""
+    return {
+        "conversation_id": conversation_id,
+        "content": readable(message.text),
+        "parts": codec.encode_parts(set_aside(conversation_id, message.content)),
     }
 
 
@@ -138,15 +142,30 @@ def turn_rows(
     begun: datetime,
     ended: datetime,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the two rows of a turn; their positions are given when they are written."""
-    user = message_row(heading.id, 0, turn.user, begun)
-    user |= {"turn_id": reservation.turn_id, "agent": heading.agent}
-    if reservation.once is not None:
-        user["idempotency_key"] = reservation.once.key
-        user["fingerprint"] = reservation.once.fingerprint
-    user |= participant_columns(heading.participant, using)
-    assistant = message_row(heading.id, 0, Message("assistant"), ended) | answer_columns(turn)
-    return user, assistant | {"turn_id": reservation.turn_id, "agent": heading.agent}
+    """
+    Return what the two rows of a turn do not hold in any turn.
+
+    Their positions are given when they are written.
+    """
+    once = reservation.once
+    both = {"turn_id": reservation.turn_id, "agent": heading.agent}
+    user = {
+        **said_columns(heading.id, turn.user),
+        **participant_columns(heading.participant, using),
+        **both,
+        "idempotency_key": once.key if once else None,
+        "fingerprint": once.fingerprint if once else "",
+        "created_at": begun,
+        "finished_at": begun,
+    }
+    assistant = {
+        **answer_columns(turn),
+        **both,
+        "conversation_id": heading.id,
+        "created_at": ended,
+        "finished_at": ended,
+    }
+    return user, assistant
 
 
 def answer_columns(turn: Turn) -> dict[str, Any]:
@@ -205,16 +224,15 @@ def window_messages(rows: Iterable[Row], conversation_id: str, using: str) -> tu
     answers = {
         row[0]: (row[2], turn_steps) for row, turn_steps in zip(answered, steps, strict=True)
     }
-    messages: list[Message] = []
+    fields: list[dict[str, Any]] = []
     told = with_bytes(using, conversation_id, codec.decode_parts([row[4] for row in said]))
     for row, parts in zip(said, told, strict=True):
-        message = Message(row[1], parts)
-        if row[0] < 0:
-            messages.append(message)
-        else:
+        fields.append({"role": row[1], "content": parts})
+        if row[0] >= 0:
             status, turn_steps = answers[row[0] + 1]
-            messages.extend(Turn(user=message, steps=turn_steps, status=status).messages)
-    return tuple(messages)
+            for step in turn_steps:
+                fields += step_fields(step, interrupted=status == "failed")
+    return messages_of(fields)
 
 
 def turn(said: Row, answered: Row, conversation_id: str, using: str) -> Turn:

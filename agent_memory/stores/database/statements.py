@@ -27,6 +27,7 @@ class Param(Expression):
     def __init__(self, name: str, field: models.Field[Any, Any]) -> None:
         super().__init__(output_field=field)
         self.name = name
+        self.is_text = isinstance(field, models.CharField | models.TextField)
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         return "%s", [self]
@@ -35,8 +36,8 @@ class Param(Expression):
         return []
 
     def adapt(self, value: Any, connection: Any) -> Any:
-        if value is None:
-            return None
+        if value is None or (self.is_text and type(value) is str):
+            return value
         return self.output_field.get_db_prep_value(value, connection, prepared=False)
 
     @property
@@ -47,13 +48,33 @@ class Param(Expression):
         return hash(self.identity)
 
 
-class Compiled:
-    """The text of a statement, its parameters in order, and the columns it gives back."""
+class Constant(Expression):
+    """A text without quotes, a number or nothing, that stands in the statement itself."""
 
-    def __init__(self, text: str, params: Sequence[Any], columns: Sequence[Any] = ()) -> None:
+    def __init__(self, value: str | int | None) -> None:
+        super().__init__(output_field=models.TextField())
+        self.value = value
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        if self.value is None:
+            return "NULL", []
+        return f"'{self.value}'" if isinstance(self.value, str) else str(self.value), []
+
+    def get_source_expressions(self) -> list[Any]:
+        return []
+
+
+class Compiled:
+    """The text of a statement for one database, its parameters in order, the columns it gives."""
+
+    def __init__(
+        self, using: str, text: str, params: Sequence[Any], columns: Sequence[Any] = ()
+    ) -> None:
         self.text = text
         self.params = tuple(params)
         self.columns = list(columns)
+        found = sql.Query(None).get_compiler(using).get_converters(self.columns)
+        self.converters = [(place, *each) for place, each in found.items()]
 
     def bind(self, values: Mapping[str, Any], connection: Any) -> list[Any]:
         return [
@@ -61,12 +82,17 @@ class Compiled:
             for param in self.params
         ]
 
-    def convert(self, rows: Sequence[Row], using: str) -> list[Row]:
-        compiler = sql.Query(None).get_compiler(using)
-        converters = compiler.get_converters(self.columns)
-        if converters:
-            return [tuple(row) for row in compiler.apply_converters(rows, converters)]
-        return list(rows)
+    def convert(self, rows: Sequence[Row], connection: Any) -> list[Row]:
+        """Return rows as the fields' converters give them."""
+        if not self.converters:
+            return list(rows)
+        converted = []
+        for row in map(list, rows):
+            for place, converters, expression in self.converters:
+                for convert in converters:
+                    row[place] = convert(row[place], expression, connection)
+            converted.append(tuple(row))
+        return converted
 
 
 class Statement(Generic[T]):
@@ -92,7 +118,7 @@ class Select(Statement["models.QuerySet[Any, Any]"]):
     def compile(self, using: str) -> Compiled:
         compiler = self.build().query.get_compiler(using)
         text, params = compiler.as_sql()
-        return Compiled(text, params, [column[0] for column in compiler.select])
+        return Compiled(using, text, params, [column[0] for column in compiler.select])
 
     def rows(self, using: str, **values: Any) -> list[Row]:
         connection = connections[using]
@@ -100,7 +126,7 @@ class Select(Statement["models.QuerySet[Any, Any]"]):
         with connection.cursor() as cursor:
             cursor.execute(compiled.text, compiled.bind(values, connection))
             rows = cursor.fetchall()
-        return compiled.convert(rows, using)
+        return compiled.convert(rows, connection)
 
 
 Change = tuple["models.QuerySet[Any, Any]", dict[str, Any], tuple[str, ...]]
@@ -121,12 +147,12 @@ class Update(Statement[Change]):
         query.add_update_values(new_values)
         text, params = query.get_compiler(using).as_sql()
         if not returning or not can_return(using):
-            return Compiled(text, params)
+            return Compiled(using, text, params)
         meta = queryset.model._meta
         columns = [Col(meta.db_table, meta.get_field(name)) for name in returning]
         quote = connections[using].ops.quote_name
         names = ", ".join(quote(str(column.target.column)) for column in columns)
-        return Compiled(f"{text} RETURNING {names}", params, columns)
+        return Compiled(using, f"{text} RETURNING {names}", params, columns)
 
     def run(self, using: str, **values: Any) -> Row | None:
         """Return the fields asked for, or ``()`` where the database has none; ``None``: no row."""
@@ -137,19 +163,22 @@ class Update(Statement[Change]):
             if not compiled.columns:
                 return () if cursor.rowcount else None
             rows = cursor.fetchall()
-        return compiled.convert(rows, using)[0] if rows else None
+        return compiled.convert(rows, connection)[0] if rows else None
 
 
-class Insert(Statement[tuple[type[models.Model], int, dict[str, Any]]]):
+Rows = tuple[type[models.Model], Sequence[Mapping[str, Any]]]
+
+
+class Insert(Statement[Rows]):
     """
-    So many whole rows of a model at once; some columns may be expressions, the rest is given.
+    Whole rows of a model at once; for each some columns may be expressions, the rest is given.
 
     ``apart``: the values are sent beside the statement, which suits large ones.
     """
 
     def __init__(
         self,
-        build: Callable[[], tuple[type[models.Model], int, dict[str, Any]]],
+        build: Callable[[], Rows],
         *,
         apart: bool = False,
     ) -> None:
@@ -157,10 +186,10 @@ class Insert(Statement[tuple[type[models.Model], int, dict[str, Any]]]):
         self.cursor = binding_cursor if apart else usual_cursor
 
     def compile(self, using: str) -> Compiled:
-        model, count, expressions = self.build()
+        model, known = self.build()
         fields = [field for field in model._meta.concrete_fields if field is not _automatic(model)]
         rows = []
-        for index in range(count):
+        for index, expressions in enumerate(known):
             params = {f.attname: Param(f"{index}.{f.attname}", f) for f in fields}
             rows.append(SimpleNamespace(**{**params, **expressions}))
         query = sql.InsertQuery(model)
@@ -169,7 +198,7 @@ class Insert(Statement[tuple[type[models.Model], int, dict[str, Any]]]):
         if _automatic(model) and can_return(using, inserted=True):
             compiler.returning_fields = [_automatic(model)]
         ((text, params),) = compiler.as_sql()
-        return Compiled(text, params)
+        return Compiled(using, text, params)
 
     def run(self, using: str, *rows: Mapping[str, Any], **values: Any) -> list[int]:
         """
@@ -200,7 +229,7 @@ class Delete(Statement["models.QuerySet[Any, Any]"]):
     def compile(self, using: str) -> Compiled:
         query = self.build().query.chain(sql.DeleteQuery)
         text, params = query.get_compiler(using).as_sql()
-        return Compiled(text, params)
+        return Compiled(using, text, params)
 
     def run(self, using: str, **values: Any) -> int:
         connection = connections[using]

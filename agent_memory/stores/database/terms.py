@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Func, Value
 
 from agent_memory.models import Conversation
+from agent_memory.stores.codec import FORMAT
 from agent_memory.stores.database.statements import Param
 
 TOTALS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
@@ -29,6 +30,29 @@ FREE: dict[str, Any] = {
     "reserved_key": Value(""),
     "journalled": Value(False),
 }
+
+UNANSWERED: dict[str, Any] = {
+    "steps": "[]",
+    "meta": "{}",
+    "replay": "",
+    "status": "completed",
+    "format": FORMAT,
+    "model": "",
+    "provider": "",
+    "finish_reason": "",
+    "error_code": "",
+    **dict.fromkeys(TOTALS, 0),
+}
+"""What the row of a message holds that no agent has said."""
+
+UNSAID: dict[str, Any] = {
+    "participant_type_id": None,
+    "participant_key": "",
+    "idempotency_key": None,
+    "fingerprint": "",
+    "format": FORMAT,
+}
+"""What the row of a message holds that no participant has said in a turn."""
 
 integer = models.BigIntegerField()
 
