@@ -6,7 +6,6 @@ import gc
 import ipaddress
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from shutil import which
@@ -47,10 +46,8 @@ _attempts: list[str] = []
 for _name in [name for name in os.environ if name.startswith("OPENAI_")]:
     del os.environ[_name]
 
-# Without it each process that a test starts would compile all that it imports again.
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-    _bytecode = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-    os.environ["PYTHONPYCACHEPREFIX"] = _bytecode.name
+# With it each process that a test starts would compile all that it imports again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class OutsideNetwork(ConnectionRefusedError):
