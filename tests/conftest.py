@@ -99,6 +99,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Take one worker more than there are cores: tests also wait, for processes and for clocks."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Take all stores and all ways to ask; where a test has both, each store in two ways."""
     ours = {name for name in ("store", "way") if _is_ours(metafunc, name)}
