@@ -130,13 +130,16 @@ def seeded(name: str, owner: int, count: int) -> tuple[dict[str, Any], Any]:
 def seeded_turn(heading: Any, turn: Any, made_of: Turn) -> list[dict[str, Any]]:
     """Return the two rows of a turn, at the place that its tag tells."""
     from agent_memory.records import Reservation
-    from agent_memory.stores.database import rows
+    from agent_memory.stores.database import rows, terms
 
     number = int(made_of.tag.rsplit("-", 1)[1]) if made_of.tag.startswith(heading.id) else 0
     moment = datetime.now(UTC) - timedelta(days=1)
     reservation = Reservation(heading.id, made_of.tag[-36:])
     pair = rows.turn_rows(heading, turn, reservation, "default", begun=moment, ended=moment)
-    return [row | {"position": 2 * number + place} for place, row in enumerate(pair)]
+    whole = zip((terms.ASKED, terms.ANSWERED), pair, strict=True)
+    return [
+        {**same, **row, "position": 2 * number + place} for place, (same, row) in enumerate(whole)
+    ]
 
 
 class OurJournalledTurn(OurStore):

@@ -25,11 +25,11 @@ from agent_memory.stores.database.statements import (
     Update,
 )
 from agent_memory.stores.database.terms import (
+    ANSWERED,
+    ASKED,
     FREE,
     RESERVED,
     TOTALS,
-    UNANSWERED,
-    UNSAID,
     DatabaseMilliseconds,
     integer,
     mine,
@@ -105,10 +105,7 @@ turn_rows = Insert(
         ConversationMessage,
         [
             {name: Constant(value) for name, value in columns.items()}
-            for columns in (
-                {"role": "user", **UNANSWERED},
-                {"role": "assistant", "parts": "[]", **UNSAID},
-            )
+            for columns in (ASKED, ANSWERED)
         ],
     )
 )

@@ -54,6 +54,10 @@ UNSAID: dict[str, Any] = {
 }
 """What the row of a message holds that no participant has said in a turn."""
 
+ASKED = {"role": "user", **UNANSWERED}
+ANSWERED = {"role": "assistant", "parts": "[]", **UNSAID}
+"""What the two rows of a turn hold in every turn, until it is settled."""
+
 integer = models.BigIntegerField()
 
 
