@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -185,6 +186,10 @@ def benchmark(folder: Path, *options: str) -> dict[str, object]:
 
 @pytest.mark.heavy
 @pytest.mark.django_db
+@pytest.mark.skipif(
+    TEST_DATABASE == "postgresql" and not find_spec("psycopg_pool"),
+    reason="needs psycopg[pool]: --group pool",
+)
 def test_each_work_times_us_and_the_floors(tmp_path):
     works = benchmark(tmp_path, "--sizes", "40,100")
     assert [*works] == [*WORKS]
