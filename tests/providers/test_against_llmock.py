@@ -10,6 +10,8 @@ from agent_memory.responses import TextDelta
 from tests.providers.asking import WAYS, WEATHER, ask, prompt
 from tests.providers.conftest import BOTH
 
+pytestmark = pytest.mark.heavy
+
 both = pytest.mark.parametrize("kind", BOTH)
 each_way = pytest.mark.parametrize("way", WAYS)
 streamed = pytest.mark.parametrize("way", ["stream", "astream"])

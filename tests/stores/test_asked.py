@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from agent_memory.messages import Step, TextPart, ToolCall
 from agent_memory.testing import ScriptedProvider
 from tests.anything import ITEMS, JSON, MESSAGES, OBJECTS, SHORT_TEXTS, TEXTS
 from tests.stores.every_store import ANYTHING, is_storable, reopened, store
+
+pytestmark = pytest.mark.heavy
 
 __all__ = ["store"]
 

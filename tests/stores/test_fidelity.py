@@ -34,6 +34,8 @@ from tests.anything import (
 )
 from tests.stores.every_store import ANYTHING, is_storable, reopened, store
 
+pytestmark = pytest.mark.heavy
+
 __all__ = ["store"]
 
 

@@ -15,6 +15,8 @@ from agent_memory.stores.file import FileConversationStore
 from agent_memory.testing.contract.base import plain_turn
 from tests.stores.test_transcripts import WORKERS, at_once
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -31,12 +33,10 @@ def run(kind: str, folder: Path, rounds: int) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.heavy
 def test_what_killed_workers_were_told_is_stored_is_there(tmp_path):
     run("kill", tmp_path, 5)
 
 
-@pytest.mark.heavy
 def test_a_hundred_kills_lose_nothing_that_was_told(tmp_path):
     run("kill", tmp_path, 100)
 

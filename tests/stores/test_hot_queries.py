@@ -22,6 +22,8 @@ from agent_memory.records import Heading, Once
 from agent_memory.stores.database import DatabaseConversationStore
 from tests.stores.test_database import ADA, a_turn, filled, plan, statements, warmed
 
+pytestmark = pytest.mark.heavy
+
 CALL = ToolCall(id="a", name="pay", approval_reason="Money.")
 ASKED = Step(items=(CALL,), finish_reason="tool_calls")
 ONCE = Once("key", "fingerprint")
