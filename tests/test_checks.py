@@ -73,6 +73,7 @@ def test_settings_that_are_no_dict_are_an_error(written: Any) -> None:
     assert error.msg == f"AGENT_MEMORY is a dict, not a {type(written).__name__}."
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("written", ["['MODEL']", "{'TABLES': ['chat']}", "{'STORE': 7}"])
 def test_a_project_with_settings_of_a_wrong_kind_starts_to_be_told_so(written: str) -> None:
     done = started_with(written)

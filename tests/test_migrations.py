@@ -72,6 +72,7 @@ def test_the_migrations_say_what_the_models_say(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "No changes detected in app 'agent_memory'\n"
 
 
+@pytest.mark.heavy
 def test_a_project_may_rename_every_table_before_the_first_migrate_and_take_it_back() -> None:
     done = subprocess.run(
         [sys.executable, "-c", MIGRATE],

@@ -22,6 +22,8 @@ from agent_memory.responses import (
 )
 from tests.faults.acting import Acting, left_free, told
 
+pytestmark = pytest.mark.heavy
+
 EVENTS = [
     (Started, []),
     (TextDelta, []),
