@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from agent_memory.messages import Message, Step
 from agent_memory.providers import Provider, ProviderReply, ProviderRequest, ToolSpec
 from agent_memory.responses import Event
 from tests.providers.scripted import Answer, answer, events
 
-WAYS = ("complete", "acomplete", "stream", "astream")
+WAYS = (
+    "complete",
+    pytest.param("acomplete", marks=pytest.mark.heavy),
+    pytest.param("stream", marks=pytest.mark.heavy),
+    "astream",
+)
 TWO_WAYS = ("complete", "astream")
 """One of each colour, plain and streamed, where the four differ in nothing else."""
 
