@@ -141,11 +141,17 @@ class Usage(Value):
     reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+        return Usage.total((self, other))
+
+    @classmethod
+    def total(cls, usages: Iterable[Usage]) -> Usage:
+        """Return the tokens of all together."""
+        all_of_them = list(usages)
+        return cls(
+            input_tokens=sum(each.input_tokens for each in all_of_them),
+            output_tokens=sum(each.output_tokens for each in all_of_them),
+            cached_tokens=sum(each.cached_tokens for each in all_of_them),
+            reasoning_tokens=sum(each.reasoning_tokens for each in all_of_them),
         )
 
 
@@ -268,7 +274,7 @@ class Turn(Value):
     @property
     def usage(self) -> Usage:
         """The tokens of all steps together."""
-        return sum((step.usage for step in self.steps), Usage())
+        return Usage.total(step.usage for step in self.steps)
 
     @property
     def text(self) -> str:
@@ -278,10 +284,8 @@ class Turn(Value):
     @property
     def messages(self) -> tuple[Message, ...]:
         """The turn as a provider is sent it: user, assistant, tool, assistant..."""
-        interrupted = self.status == "failed"
-        answers = (
-            said for step in self.steps for said in step_fields(step, interrupted=interrupted)
-        )
+        rounds = [step.items for step in self.steps]
+        answers = answer_fields(rounds, interrupted=self.status == "failed")
         return (self.user, *messages_of(answers))
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -297,23 +301,31 @@ class Turn(Value):
         return tuple(call.result for call in self.tool_calls() if call.result is not None)
 
 
-def step_fields(step: Step, *, interrupted: bool) -> Iterator[dict[str, Any]]:
+def answer_fields(
+    rounds: Iterable[Iterable[StepItem]], *, interrupted: bool
+) -> Iterator[dict[str, Any]]:
     """
-    Yield a step as the fields of an assistant message, then of one tool message a result.
+    Yield the items of steps as the fields of an assistant message and of one tool message a result.
 
     A call without a result is left out of a completed turn; in an interrupted
     one it is told as such, since it may have run.
     """
-    calls = [
-        call.model_copy(update={"result": call.unanswered}) if call.result is None else call
-        for call in step.tool_calls()
-        if interrupted or call.result is not None
-    ]
-    content = tuple(item for item in step.items if isinstance(item, TextPart | RefusalPart))
-    if content or calls:
-        yield {"role": "assistant", "content": content, "tool_calls": tuple(calls)}
-    for call in calls:
-        yield {"role": "tool", "content": call.told, "tool_call_id": call.id}
+    for items in rounds:
+        content: list[StepItem] = []
+        calls: list[ToolCall] = []
+        for item in items:
+            if isinstance(item, ToolCall):
+                if item.result is not None:
+                    calls.append(item)
+                elif interrupted:
+                    calls.append(item.model_copy(update={"result": item.unanswered}))
+            elif isinstance(item, (TextPart, RefusalPart)):
+                content.append(item)
+        if content or calls:
+            yield {"role": "assistant", "content": tuple(content), "tool_calls": tuple(calls)}
+        for call in calls:
+            told = {"type": "text", "text": call.told}
+            yield {"role": "tool", "content": (told,), "tool_call_id": call.id}
 
 
 def messages_of(fields: Iterable[dict[str, Any]]) -> tuple[Message, ...]:

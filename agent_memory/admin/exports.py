@@ -13,6 +13,7 @@ from django.utils.text import slugify
 
 from agent_memory.admin.pages import TOKENS
 from agent_memory.models import Conversation, ConversationMessage, ToolApproval
+from agent_memory.stores import codec
 from agent_memory.stores.database.rows import MAX_INTEGER, participant_value
 from agent_memory.views import HEADERS, as_sent
 
@@ -77,8 +78,8 @@ def _message(row: ConversationMessage, using: str | None) -> dict[str, Any]:
         "error_code": row.error_code,
         "usage": _usage(row),
         "content": row.content,
-        "parts": _loaded(row.parts),
-        "steps": _loaded(row.steps),
+        "parts": _loaded(codec.whole((row.parts, row.content))),
+        "steps": _loaded(codec.whole((row.steps, row.content))),
         "meta": _loaded(row.meta),
         "approvals": [_approval(each, using) for each in row.approvals.all()],
     }

@@ -113,7 +113,7 @@ class ConversationMessageAdmin(HistoryAdmin):
     @admin.display(description=_("tool calls"))
     def tool_calls(self, message: ConversationMessage) -> str:
         try:
-            (steps,) = codec.decode_steps([message.steps])
+            (steps,) = codec.decode_steps([(message.steps, message.content)])
         except (UnsupportedFormat, ValueError, RecursionError):
             return gettext("They cannot be read; see below what is stored.")
         items = [item for step in steps for item in step.items if item.type.endswith("tool_call")]

@@ -33,8 +33,8 @@ def said(row: ConversationMessage) -> Said | None:
     """Return what a row holds, ``None`` where this version cannot read it."""
     try:
         codec.check_format(row.format)
-        (parts,) = codec.decode_parts([row.parts])
-        (steps,) = codec.decode_steps([row.steps])
+        (parts,) = codec.decode_parts([(row.parts, row.content)])
+        (steps,) = codec.decode_steps([(row.steps, row.content)])
         error = dict(json.loads(row.meta)).get("error")
     except UNREADABLE:
         return None

@@ -19,8 +19,8 @@ from agent_memory.messages import (
     Role,
     Step,
     TextPart,
+    answer_fields,
     messages_of,
-    step_fields,
 )
 from agent_memory.providers.base import Provider, ProviderReply, ProviderRequest, ToolSpec
 from agent_memory.providers.openai_calls import escaped
@@ -219,7 +219,7 @@ class OpenAIProvider(Provider):
         history = [self._tellable(message, left_out) for message in request.messages[:-1]]
         yield from pairing.mended([*history, *request.messages[-1:]])
         for step in request.steps:
-            messages = messages_of(step_fields(step, interrupted=True))
+            messages = messages_of(answer_fields([step.items], interrupted=True))
             if step.replay is not None and self._has_blocks(step, request):
                 yield from step.replay.blocks
                 yield from (message for message in messages if message.role == "tool")

@@ -2,8 +2,9 @@
 Values as JSON text and back.
 
 Written ASCII-escaped, so that every database holds what a ``str`` can hold;
-defaults are left out. Read leniently: fields of a newer version are ignored,
-a newer format number is not.
+defaults are left out, and so is the text of a last item that says just what
+the readable content beside it says: ``{"type":"text"}``. Read leniently: fields
+of a newer version are ignored, a newer format number is not.
 """
 
 from __future__ import annotations
@@ -15,14 +16,28 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agent_memory.exceptions import UnsupportedFormat
-from agent_memory.messages import Step, Value
+from agent_memory.messages import Step, StepItem, Value
 from agent_memory.records import StoredPart
 
 FORMAT = 1
 
+Written = tuple[str, str]
+"""The JSON of a row's parts or steps, and its readable content."""
+
+
+class _Round(Value):
+    items: tuple[StepItem, ...]
+
+
 _encoder = json.JSONEncoder(separators=(",", ":"))
 _parts = TypeAdapter(list[tuple[StoredPart, ...]])
 _steps = TypeAdapter(list[tuple[Step, ...]])
+_rounds = TypeAdapter(list[tuple[_Round, ...]])
+_SAID = '{"type":"text"}'
+TEXT_ALONE = f"[{_SAID}]"
+"""The parts of a message that is just its readable content."""
+_ENDS = (f"{_SAID}]", f"{_SAID}]}}]")
+"""How parts and steps end whose last text stands in the content."""
 
 
 def encode(value: Any) -> str:
@@ -38,19 +53,38 @@ def encode_items(items: Iterable[Value]) -> list[dict[str, Any]]:
     ]
 
 
-def encode_parts(parts: Sequence[StoredPart]) -> str:
+def encode_parts(parts: Sequence[StoredPart], content: str) -> str:
     """Return the text of a message's parts, of which none has bytes."""
-    return encode(encode_items(parts))
+    return encode(_beside(content, encode_items(parts)))
 
 
-def encode_steps(steps: Sequence[Step]) -> str:
+def encode_steps(steps: Sequence[Step], content: str) -> str:
     """Return the text of a turn's steps, without their replay blocks."""
-    return encode([step_data(step) for step in steps])
+    data = [step_data(step) for step in steps]
+    if data:
+        _beside(content, data[-1]["items"])
+    return encode(data)
 
 
-def decode_parts(texts: Sequence[str]) -> list[tuple[StoredPart, ...]]:
+def _beside(content: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if items and items[-1] == {"type": "text", "text": content}:
+        del items[-1]["text"]
+    return items
+
+
+def whole(written: Written) -> str:
+    """Return the JSON of parts or steps with the text that stands in the content."""
+    text, content = written
+    for end in _ENDS:
+        if text.endswith(end):
+            rest = end.removeprefix(_SAID)
+            return f'{text.removesuffix(end)}{{"type":"text","text":{encode(content)}}}{rest}'
+    return text
+
+
+def decode_parts(written: Iterable[Written]) -> list[tuple[StoredPart, ...]]:
     """Return the parts of many messages, decoded and validated at once."""
-    decoded: list[tuple[StoredPart, ...]] = _decode(_parts, texts)
+    decoded: list[tuple[StoredPart, ...]] = _decode(_parts, written)
     return decoded
 
 
@@ -60,17 +94,29 @@ def parts_value(data: Any) -> tuple[StoredPart, ...]:
     return parts
 
 
-def decode_steps(texts: Sequence[str]) -> list[tuple[Step, ...]]:
+def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
     """Return the steps of many turns, decoded and validated at once."""
-    decoded: list[tuple[Step, ...]] = _decode(_steps, texts)
+    decoded: list[tuple[Step, ...]] = _decode(_steps, written)
     return decoded
 
 
-def _decode(adapter: TypeAdapter[Any], texts: Sequence[str]) -> Any:
+def decode_items(written: Iterable[Written]) -> list[list[tuple[StepItem, ...]]]:
+    """Return only the items of the steps of many turns, which is all that a model is told."""
+    turns: list[tuple[_Round, ...]] = _decode(_rounds, written)
+    return [[step.items for step in steps] for steps in turns]
+
+
+def _decode(adapter: TypeAdapter[Any], written: Iterable[Written]) -> Any:
+    texts = [whole(each) for each in written]
     if not texts:
         return []
+    text = f"[{','.join(texts)}]"
     try:
-        return adapter.validate_python(json.loads(f"[{','.join(texts)}]"), extra="ignore")
+        return adapter.validate_json(text, extra="ignore")
+    except ValidationError:
+        pass  # Python's parser also takes lone surrogates, and what is nested deeply
+    try:
+        return adapter.validate_python(json.loads(text), extra="ignore")
     except ValidationError as error:
         raise UnsupportedFormat(
             f"A stored message cannot be read: {error.error_count()} values are not as expected."

@@ -184,7 +184,9 @@ def discarded(turn: Turn) -> Turn:
 
 def without_replay(turn: Turn) -> Turn:
     """Return a turn as it is kept: opaque blocks are only those of a paused one, by default."""
-    if turn.status == "paused" or conf.setting("KEEP_REPLAY"):
+    if turn.status == "paused" or all(step.replay is None for step in turn.steps):
+        return turn
+    if conf.setting("KEEP_REPLAY"):
         return turn
     steps = tuple(step.model_copy(update={"replay": None}) for step in turn.steps)
     return turn.model_copy(update={"steps": steps})

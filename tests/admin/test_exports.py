@@ -62,8 +62,8 @@ def test_json_has_all_that_is_stored_of_a_conversation(admin_client: Client, ann
     stored = list(reversed(page.items))
     assert [each["position"] for each in told["messages"]] == [each.position for each in stored]
     for each, message in zip(told["messages"], stored, strict=True):
-        (parts,) = codec.decode_parts([json.dumps(each["parts"])])
-        (steps,) = codec.decode_steps([json.dumps(each["steps"])])
+        (parts,) = codec.decode_parts([(json.dumps(each["parts"]), "")])
+        (steps,) = codec.decode_steps([(json.dumps(each["steps"]), "")])
         assert (parts, steps) == (message.parts, message.steps)
         assert (each["role"], each["status"]) == (message.role, message.status)
         assert (each["content"], each["meta"]) == (message.content, message.meta)

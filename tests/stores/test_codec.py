@@ -39,34 +39,70 @@ STEP = Step(
 
 
 def test_steps_come_back_equal_and_apart():
-    texts = [codec.encode_steps((STEP, Step())), codec.encode_steps(())]
-    assert codec.decode_steps(texts) == [(STEP, Step()), ()]
+    texts = [codec.encode_steps((STEP, Step()), ""), codec.encode_steps((), "")]
+    assert codec.decode_steps((text, "") for text in texts) == [(STEP, Step()), ()]
+    assert codec.decode_items((text, "") for text in texts) == [[STEP.items, ()], []]
     assert codec.step_value(json.loads(json.dumps(codec.step_data(STEP)))) == STEP
 
 
 def test_parts_come_back_equal():
     parts = (TextPart(text=ODD), RefusalPart(text=""))
-    assert codec.decode_parts([codec.encode_parts(parts)]) == [parts]
+    assert codec.decode_parts([(codec.encode_parts(parts, ""), "")]) == [parts]
+
+
+LAST = TextPart(text="Said.")
+LIKE_IT = {"type": "text"}
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        (LAST,),
+        (TextPart(text=""), LAST),
+        (ToolCall(id="1", name="f", result=ToolResult(value=[LIKE_IT])), LAST),
+        (LAST, ToolCall(id="1", name="f", result=ToolResult(value=[LIKE_IT]))),
+        (LAST, ProviderToolCall(name="p", data=LIKE_IT)),
+        (LAST.model_copy(update={"provider_metadata": {"id": 1}}),),
+        (TextPart(text="Other."), LAST),
+        (RefusalPart(text="Said."),),
+        (),
+    ],
+)
+def test_text_that_the_content_says_comes_back_from_there_and_no_other_does(items):
+    steps = Step(items=(TextPart(text="Said."),)), Step(items=items)
+    text = codec.encode_steps(steps, "Said.")
+    assert codec.decode_steps([(text, "Said.")]) == [steps]
+    assert codec.decode_items([(text, "Said.")]) == [[step.items for step in steps]]
+    assert text.endswith('{"type":"text"}]}]') == (items[-1:] == (LAST,))
+    if all(isinstance(item, TextPart | RefusalPart) for item in items):
+        text = codec.encode_parts(items, "Said.")
+        assert codec.decode_parts([(text, "Said.")]) == [items]
+        assert json.loads(codec.whole((text, "Said."))) == codec.encode_items(items)
+
+
+def test_what_was_edited_in_the_content_is_what_was_said():
+    text = codec.encode_parts((LAST,), "Said.")
+    assert codec.decode_parts([(text, "Removed.")]) == [(TextPart(text="Removed."),)]
 
 
 def test_texts_are_plain_ascii_without_what_is_a_default():
-    text = codec.encode_steps((Step(items=(TextPart(text="ü"),)),))
+    text = codec.encode_steps((Step(items=(TextPart(text="ü"),)),), "")
     assert text == r'[{"items":[{"type":"text","text":"\u00fc"}]}]'
 
 
 def test_replay_blocks_stay_out():
     step = STEP.model_copy(update={"replay": Replay(provider="p", model="m")})
-    assert codec.decode_steps([codec.encode_steps((step,))]) == [(STEP,)]
+    assert codec.decode_steps([(codec.encode_steps((step,), ""), "")]) == [(STEP,)]
 
 
 def test_fields_of_a_later_version_are_passed_over():
     text = '[{"items":[{"type":"text","text":"a","new":1}],"new":{}}]'
-    assert codec.decode_steps([text]) == [(Step(items=(TextPart(text="a"),)),)]
+    assert codec.decode_steps([(text, "")]) == [(Step(items=(TextPart(text="a"),)),)]
 
 
 def test_what_cannot_be_read_is_an_error_that_quotes_nothing():
     with pytest.raises(UnsupportedFormat) as caught:
-        codec.decode_parts(['[{"type":"secret of the future"}]'])
+        codec.decode_parts([('[{"type":"secret of the future"}]', "")])
     assert "secret" not in str(caught.value)
 
 

@@ -85,7 +85,7 @@ def rename(
 
     Raises ``ConversationDoesNotExist``.
     """
-    took = {name: F(name) + count for name, count in rows.totals(usage).items() if count}
+    took = {name: F(name) + count for name, count in rows.totals([usage]).items() if count}
     found = opened(using).filter(id=conversation_id)
     if not found.update(title=title, title_source=source, **took):
         raise ConversationDoesNotExist(conversation_id)

@@ -23,10 +23,11 @@ def check_fits(using: str, message: Message) -> None:
     """Raise ``TooLarge`` for a message that the server would not take in one statement."""
     if connections[using].vendor != "mysql" or message.size <= SMALL:
         return
-    # A row holds the parts and a readable copy; one statement writes the bytes of all files.
-    parts = codec.encode_parts(set_aside("", message.content))
+    # A row holds the parts and the readable content; one statement writes the bytes of all files.
+    content = readable(message.text)
+    parts = codec.encode_parts(set_aside("", message.content), content)
     needed = SMALL + max(
-        sent(parts.encode()) + sent(readable(message.text).encode()),
+        sent(parts.encode()) + sent(content.encode()),
         0 if conf.attachment_storage() else sum(map(sent, _contents(message))),
     )
     if needed > (limit := max_allowed_packet(using)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,7 @@ from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.stores.database.statements import Param, Select
 from agent_memory.stores.database.terms import RESERVED, TOTALS, integer, of
 
-WINDOW = ("position", "role", "status", "format", "parts", "steps")
+WINDOW = ("position", "role", "status", "format", "content", "parts", "steps")
 
 
 def _window() -> Any:
@@ -26,11 +27,11 @@ window = Select(_window)
 """Two ranges of the unique index, in no order: an OR of them would read the whole conversation."""
 
 
-def _counters_and_window() -> Any:
+def _last_turns(also: Sequence[str]) -> Any:
     end = Coalesce(F("paused_position"), F("next_position"))
     first = Greatest(end - Param("rows", integer), Value(0))
     found = Conversation.objects.filter(id=of(Conversation, "id"))
-    columns = (*RESERVED, *(f"win__{name}" for name in WINDOW))
+    columns = (*also, *(f"win__{name}" for name in WINDOW))
     turns = Q(messages__position__gte=first, messages__position__lt=end)
     led = Q(messages__position__lt=0)
     return (
@@ -45,8 +46,11 @@ def _counters_and_window() -> Any:
     )
 
 
-counters_and_window = Select(_counters_and_window)
-"""``RESERVED`` and ``WINDOW`` at once; a conversation without turns has one row of nulls."""
+last_turns = Select(lambda: _last_turns(()))
+"""The window of a conversation that nobody holds; without turns it is one row of nulls."""
+
+counters_and_last_turns = Select(lambda: _last_turns(RESERVED))
+"""The same beside ``RESERVED``."""
 
 latest = Select(
     lambda: (
@@ -67,7 +71,7 @@ keyed_position = Select(
     ).values_list("position", "fingerprint")
 )
 
-TURN = ("id", "turn_id", "status", "format", "parts", "steps", "meta")
+TURN = ("id", "turn_id", "status", "format", "content", "parts", "steps", "meta")
 
 turn_at = Select(
     lambda: (

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.contrib.contenttypes.models import ContentType
+from django.contrib.contenttypes.models import ContentType, ContentTypeManager
 from django.utils import timezone
 
 from agent_memory.exceptions import InvalidParticipant
@@ -20,8 +21,8 @@ from agent_memory.messages import (
     Turn,
     TurnError,
     Usage,
+    answer_fields,
     messages_of,
-    step_fields,
 )
 from agent_memory.participants import Participant
 from agent_memory.records import (
@@ -42,12 +43,18 @@ MAX_INTEGER = 2**31 - 1
 Row = tuple[Any, ...]
 
 
+@cache
+def content_types(using: str) -> ContentTypeManager:
+    """Return the manager of content types on a database, which shares the cache of all."""
+    return ContentType.objects.db_manager(using)
+
+
 def participant_columns(participant: Participant | None, using: str) -> dict[str, Any]:
     """Return type and key as columns; raises ``InvalidParticipant`` for an unknown type."""
     if participant is None:
         return {"participant_type_id": None, "participant_key": ""}
     app_label, _, model = participant.type.partition(".")
-    manager = ContentType.objects.db_manager(using)
+    manager = content_types(using)
     try:
         content_type = manager.get_by_natural_key(app_label, model)
     except ContentType.DoesNotExist:
@@ -64,7 +71,7 @@ def participant_columns(participant: Participant | None, using: str) -> dict[str
 def participant_value(type_id: int | None, key: str, using: str) -> Participant | None:
     if type_id is None:
         return None
-    content_type = ContentType.objects.db_manager(using).get_for_id(type_id)
+    content_type = content_types(using).get_for_id(type_id)
     return Participant(f"{content_type.app_label}.{content_type.model}", key)
 
 
@@ -78,9 +85,16 @@ def aware(moment: datetime) -> datetime:
     return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
 
-def totals(usage: Usage) -> dict[str, int]:
-    """Return the token columns; a count that no column holds becomes the largest that one does."""
-    return {name: max(0, min(getattr(usage, name), MAX_INTEGER)) for name in TOTALS}
+def totals(usages: Iterable[Usage]) -> dict[str, int]:
+    """Return the token columns; a sum that no column holds becomes the largest that one does."""
+    found = list(usages)
+    sums = {name: sum([getattr(usage, name) for usage in found]) for name in TOTALS}
+    return {name: max(0, min(number, MAX_INTEGER)) for name, number in sums.items()}
+
+
+def usages(turn: Turn) -> list[Usage]:
+    """Return what the steps of a turn took."""
+    return [step.usage for step in turn.steps]
 
 
 def conversation_row(
@@ -126,10 +140,11 @@ def leading_row(conversation_id: str, position: int, message: Message, moment: d
 
 def said_columns(conversation_id: str, message: Message) -> dict[str, Any]:
     """Return the columns of a row that a message fills which is no agent's."""
+    content = readable(message.text)
     return {
         "conversation_id": conversation_id,
-        "content": readable(message.text),
-        "parts": codec.encode_parts(set_aside(conversation_id, message.content)),
+        "content": content,
+        "parts": codec.encode_parts(set_aside(conversation_id, message.content), content),
     }
 
 
@@ -172,9 +187,10 @@ def answer_columns(turn: Turn) -> dict[str, Any]:
     """Return the columns of an assistant's row that a turn fills."""
     last = turn.steps[-1] if turn.steps else None
     error = turn.error
+    content = readable(turn.text)
     return {
-        "content": readable(turn.text),
-        "steps": codec.encode_steps(turn.steps),
+        "content": content,
+        "steps": codec.encode_steps(turn.steps, content),
         "replay": encode_replay(without_replay(turn).steps),
         "meta": codec.encode({"error": error.model_dump(exclude_defaults=True)} if error else {}),
         "status": turn.status,
@@ -182,7 +198,7 @@ def answer_columns(turn: Turn) -> dict[str, Any]:
         "provider": readable(last.provider)[:255] if last else "",
         "finish_reason": last.finish_reason if last else "",
         "error_code": error_code(turn),
-        **totals(turn.usage),
+        **totals(usages(turn)),
     }
 
 
@@ -220,29 +236,32 @@ def window_messages(rows: Iterable[Row], conversation_id: str, using: str) -> tu
     for row in sorted(rows):
         codec.check_format(row[3])
         (said if row[1] != "assistant" else answered).append(row)
-    steps = codec.decode_steps([row[5] for row in answered])
-    answers = {
-        row[0]: (row[2], turn_steps) for row, turn_steps in zip(answered, steps, strict=True)
-    }
+    rounds = codec.decode_items((row[6], row[4]) for row in answered)
+    answers = {row[0]: (row[2], items) for row, items in zip(answered, rounds, strict=True)}
+    more = [row for row in said if row[5] != codec.TEXT_ALONE]
+    parts = codec.decode_parts((row[5], row[4]) for row in more)
+    told: dict[int, Any] = dict(
+        zip((row[0] for row in more), with_bytes(using, conversation_id, parts), strict=True)
+    )
     fields: list[dict[str, Any]] = []
-    told = with_bytes(using, conversation_id, codec.decode_parts([row[4] for row in said]))
-    for row, parts in zip(said, told, strict=True):
-        fields.append({"role": row[1], "content": parts})
+    for row in said:
+        content = told[row[0]] if row[0] in told else ({"type": "text", "text": row[4]},)
+        fields.append({"role": row[1], "content": content})
         if row[0] >= 0:
-            status, turn_steps = answers[row[0] + 1]
-            for step in turn_steps:
-                fields += step_fields(step, interrupted=status == "failed")
+            status, items = answers[row[0] + 1]
+            fields += answer_fields(items, interrupted=status == "failed")
     return messages_of(fields)
 
 
 def turn(said: Row, answered: Row, conversation_id: str, using: str) -> Turn:
     """Return the turn of two ``TURN`` rows, with its files. Raises ``UnsupportedFormat``."""
     codec.check_format(max(said[3], answered[3]))
-    (parts,) = with_bytes(using, conversation_id, codec.decode_parts([said[4]]))
-    (steps,) = codec.decode_steps([answered[5]])
-    error = json.loads(answered[6]).get("error")
+    parts = codec.decode_parts([(said[5], said[4])])
+    (content,) = with_bytes(using, conversation_id, parts)
+    (steps,) = codec.decode_steps([(answered[6], answered[4])])
+    error = json.loads(answered[7]).get("error")
     return Turn(
-        user=Message("user", parts),
+        user=Message("user", content),
         steps=steps,
         status=answered[2],
         error=TurnError.model_validate(error, extra="ignore") if error else None,
@@ -253,8 +272,8 @@ def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
     """Return ``PAGE`` rows as values. Raises ``UnsupportedFormat``."""
     for row in rows:
         codec.check_format(row[9])
-    all_parts = codec.decode_parts([row[5] for row in rows])
-    all_steps = codec.decode_steps([row[6] for row in rows])
+    all_parts = codec.decode_parts((row[5], row[3]) for row in rows)
+    all_steps = codec.decode_steps((row[6], row[3]) for row in rows)
     return [
         StoredMessage(
             id=str(row[0]),

@@ -121,7 +121,7 @@ def _rewrite(using: str, paused: PausedTurn, turn: Turn, token: str, **changes: 
     turns.rewrite(using, pausing.answer_id(paused), turn, token, now)
     if turn.status != "paused":
         changes |= _UNPAUSED
-    grown = turns.grown(rows.totals(paused.turn.usage), turn)
+    grown = turns.grown(rows.totals(rows.usages(paused.turn)), turn)
     _end(using, paused.stored.conversation_id, now, **changes, **grown)
     return paused.stored
 

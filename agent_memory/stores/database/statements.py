@@ -35,11 +35,6 @@ class Param(Expression):
     def get_source_expressions(self) -> list[Any]:
         return []
 
-    def adapt(self, value: Any, connection: Any) -> Any:
-        if value is None or (self.is_text and type(value) is str):
-            return value
-        return self.output_field.get_db_prep_value(value, connection, prepared=False)
-
     @property
     def identity(self) -> tuple[Any, ...]:
         return (Param, self.name)
@@ -51,8 +46,10 @@ class Param(Expression):
 class Constant(Expression):
     """A text without quotes, a number or nothing, that stands in the statement itself."""
 
+    output_field = models.TextField()
+
     def __init__(self, value: str | int | None) -> None:
-        super().__init__(output_field=models.TextField())
+        super().__init__()
         self.value = value
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
@@ -72,15 +69,28 @@ class Compiled:
     ) -> None:
         self.text = text
         self.params = tuple(params)
+        self.given = [
+            (place, param.name, param.output_field, param.is_text)
+            for place, param in enumerate(params)
+            if isinstance(param, Param)
+        ]
         self.columns = list(columns)
         found = sql.Query(None).get_compiler(using).get_converters(self.columns)
         self.converters = [(place, *each) for place, each in found.items()]
 
     def bind(self, values: Mapping[str, Any], connection: Any) -> list[Any]:
-        return [
-            param.adapt(values[param.name], connection) if isinstance(param, Param) else param
-            for param in self.params
-        ]
+        """Return the parameters; what is given for several of a type is adapted once."""
+        bound = list(self.params)
+        adapted: dict[tuple[int, type], Any] = {}
+        for place, name, field, is_text in self.given:
+            value = values[name]
+            if value is not None and not (is_text and type(value) is str):
+                known = id(value), type(field)
+                if known not in adapted:
+                    adapted[known] = field.get_db_prep_value(value, connection, prepared=False)
+                value = adapted[known]
+            bound[place] = value
+        return bound
 
     def convert(self, rows: Sequence[Row], connection: Any) -> list[Row]:
         """Return rows as the fields' converters give them."""
@@ -184,9 +194,11 @@ class Insert(Statement[Rows]):
     ) -> None:
         super().__init__(build)
         self.cursor = binding_cursor if apart else usual_cursor
+        self.gives_keys = True
 
     def compile(self, using: str) -> Compiled:
         model, known = self.build()
+        self.gives_keys = _automatic(model) is not None
         fields = [field for field in model._meta.concrete_fields if field is not _automatic(model)]
         rows = []
         for index, expressions in enumerate(known):
@@ -212,7 +224,7 @@ class Insert(Statement[Rows]):
             values |= {f"{index}.{name}": value for name, value in row.items()}
         with self.cursor(connection) as cursor:
             cursor.execute(compiled.text, compiled.bind(values, connection))
-            if _automatic(self.build()[0]) is None:
+            if not self.gives_keys:
                 return []
             if can_return(using, inserted=True):
                 return [row[0] for row in cursor.fetchall()]

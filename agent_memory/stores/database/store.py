@@ -111,22 +111,20 @@ class DatabaseConversationStore(ConversationStore):
         if reservation is not None and (reservation.new or reservation.placeholder):
             return ()
         using = self.writing
-        if reservation is not None and reservation.next_position is not None:
-            end = reservation.next_position
+        last = {"id": conversation_id, "rows": wanted or rows.MAX_INTEGER}
+        if reservation is None:
+            found = retried(using, lambda: readings.last_turns.rows(using, **last))
+        elif (end := reservation.next_position) is not None:
             first = max(0, end - wanted) if wanted else 0
-            read = partial(readings.window.rows, using, id=conversation_id, first=first, end=end)
-            return rows.window_messages(retried(using, read), conversation_id, using)
-        read = partial(
-            readings.counters_and_window.rows,
-            using,
-            id=conversation_id,
-            rows=wanted or rows.MAX_INTEGER,
-        )
-        found = retried(using, read)
-        if reservation is not None and found:
-            reserving.fill(reservation, found[0][: len(RESERVED)], using)
-        window = (row[len(RESERVED) :] for row in found)
-        window = (row for row in window if row[0] is not None)
+            given = {"id": conversation_id, "first": first, "end": end}
+            found = retried(using, lambda: readings.window.rows(using, **given))
+        else:
+            read = partial(readings.counters_and_last_turns.rows, using, **last)
+            found = retried(using, read)
+            if found:
+                reserving.fill(reservation, found[0][: len(RESERVED)], using)
+            found = [row[len(RESERVED) :] for row in found]
+        window = (row for row in found if row[0] is not None)
         return rows.window_messages(window, conversation_id, using)
 
     def renew(self, reservation: Reservation, seconds: float) -> bool:

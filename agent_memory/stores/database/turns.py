@@ -45,7 +45,7 @@ def write_turn(
     writes nothing, when the reservation was lost.
     """
     now = rows.local(datetime.now(UTC))
-    usage = rows.totals(turn.usage + turn.title_usage)
+    usage = rows.totals([*rows.usages(turn), turn.title_usage])
     paused = turn.status == "paused"
     asked = asked_in(turn, heading.approvals) if paused else ()
     position = reservation.next_position
@@ -100,7 +100,7 @@ def rewrite(
 
 def grown(before: dict[str, int], turn: Turn) -> dict[str, Any]:
     """Return the changes of a conversation's totals when a turn, once counted, has grown."""
-    after = rows.totals(turn.usage + turn.title_usage)
+    after = rows.totals([*rows.usages(turn), turn.title_usage])
     return {name: F(name) + (after[name] - before[name]) for name in TOTALS}
 
 
