@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import cached_property
+from hashlib import sha256
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -74,6 +76,21 @@ class FilePart(Value):
     def size(self) -> int:
         """The bytes of ``data``; 0 where the provider has them."""
         return len(self.data or b"")
+
+    @property
+    def sha256(self) -> str:
+        """The hash of ``data`` in hex, computed once; that of nothing where the provider has it."""
+        data, digest = self.hashed
+        return digest if data is self.data else _hex(self.data)
+
+    @cached_property
+    def hashed(self) -> tuple[bytes | None, str]:
+        """What was hashed, and its hash: a copy with other ``data`` brings this along."""
+        return self.data, _hex(self.data)
+
+
+def _hex(data: bytes | None) -> str:
+    return sha256(data or b"").hexdigest()
 
 
 class ImagePart(FilePart):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from agent_memory import parts
 from agent_memory.messages import (
     INTERRUPTED,
     ImagePart,
@@ -186,3 +188,18 @@ def test_arguments_are_told_as_json_or_as_the_model_wrote_them():
     unread = ToolCall(id="1", name="look", raw_arguments="{not json")
     assert (unread.arguments, unread.arguments_text) == ({}, "{not json")
     assert ToolCall(id="1", name="look", raw_arguments="").arguments_text == ""
+
+
+def test_a_file_is_hashed_once_and_a_copy_with_other_data_anew(monkeypatch):
+    hashed = []
+
+    def counted(data):
+        hashed.append(data)
+        return hashlib.sha256(data)
+
+    monkeypatch.setattr(parts, "sha256", counted)
+    part = ImagePart(data=b"one", media_type="image/png")
+    assert part.sha256 == part.sha256 == hashlib.sha256(b"one").hexdigest()
+    assert hashed == [b"one"]
+    assert part.model_copy(update={"data": b"two"}).sha256 == hashlib.sha256(b"two").hexdigest()
+    assert part == ImagePart(data=b"one", media_type="image/png")

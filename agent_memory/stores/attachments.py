@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from uuid import uuid5
 
 from agent_memory.exceptions import AttachmentDoesNotExist
@@ -27,26 +26,25 @@ def files_of(messages: Iterable[Message]) -> dict[str, FilePart]:
     for message in messages:
         for part in message.content:
             if isinstance(part, FilePart) and part.data is not None:
-                files.setdefault(sha256(part.data).hexdigest(), part)
+                files.setdefault(part.sha256, part)
     return files
 
 
 def set_aside(conversation_id: str, parts: Iterable[Part]) -> tuple[StoredPart, ...]:
     """Return the parts of a message without bytes."""
     return tuple(
-        _stored(conversation_id, part, part.data)
+        _stored(conversation_id, part)
         if isinstance(part, FilePart) and part.data is not None
         else part
         for part in parts
     )
 
 
-def _stored(conversation_id: str, part: FilePart, data: bytes) -> StoredAttachment:
-    digest = sha256(data).hexdigest()
+def _stored(conversation_id: str, part: FilePart) -> StoredAttachment:
     return StoredAttachment(
         kind=part.type,
-        id=attachment_id(conversation_id, digest),
-        sha256=digest,
+        id=attachment_id(conversation_id, part.sha256),
+        sha256=part.sha256,
         size=part.size,
         media_type=part.media_type,
         file_name=part.file_name,
