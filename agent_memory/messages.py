@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, TypeAdapter, field_validator
+from pydantic import Field, JsonValue, field_validator
 
 from agent_memory.parts import DocumentPart, FilePart, ImagePart, Part, RefusalPart, TextPart, Value
 
@@ -285,8 +285,7 @@ class Turn(Value):
     def messages(self) -> tuple[Message, ...]:
         """The turn as a provider is sent it: user, assistant, tool, assistant..."""
         rounds = [step.items for step in self.steps]
-        answers = answer_fields(rounds, interrupted=self.status == "failed")
-        return (self.user, *messages_of(answers))
+        return (self.user, *answers(rounds, interrupted=self.status == "failed"))
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls of all steps, in order."""
@@ -301,17 +300,27 @@ class Turn(Value):
         return tuple(call.result for call in self.tool_calls() if call.result is not None)
 
 
-def answer_fields(
-    rounds: Iterable[Iterable[StepItem]], *, interrupted: bool
-) -> Iterator[dict[str, Any]]:
+def said(
+    role: Role,
+    content: tuple[Part, ...],
+    tool_calls: tuple[ToolCall, ...] = (),
+    tool_call_id: str | None = None,
+) -> Message:
+    """Return a message of what is valid already."""
+    return Message.trusted(
+        role=role, content=content, tool_calls=tool_calls, tool_call_id=tool_call_id
+    )
+
+
+def answers(rounds: Iterable[Iterable[StepItem]], *, interrupted: bool) -> Iterator[Message]:
     """
-    Yield the items of steps as the fields of an assistant message and of one tool message a result.
+    Yield the items of steps as an assistant message and one tool message a result.
 
     A call without a result is left out of a completed turn; in an interrupted
     one it is told as such, since it may have run.
     """
     for items in rounds:
-        content: list[StepItem] = []
+        content: list[Part] = []
         calls: list[ToolCall] = []
         for item in items:
             if isinstance(item, ToolCall):
@@ -322,15 +331,6 @@ def answer_fields(
             elif isinstance(item, (TextPart, RefusalPart)):
                 content.append(item)
         if content or calls:
-            yield {"role": "assistant", "content": tuple(content), "tool_calls": tuple(calls)}
+            yield said("assistant", tuple(content), tuple(calls))
         for call in calls:
-            told = {"type": "text", "text": call.told}
-            yield {"role": "tool", "content": (told,), "tool_call_id": call.id}
-
-
-def messages_of(fields: Iterable[dict[str, Any]]) -> tuple[Message, ...]:
-    """Return messages of their fields, all validated at once."""
-    return _messages.validate_python(tuple(fields))
-
-
-_messages = TypeAdapter(tuple[Message, ...])
+            yield said("tool", (TextPart.plain(call.told),), tool_call_id=call.id)

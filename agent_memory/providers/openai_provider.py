@@ -19,8 +19,7 @@ from agent_memory.messages import (
     Role,
     Step,
     TextPart,
-    answer_fields,
-    messages_of,
+    answers,
 )
 from agent_memory.providers.base import Provider, ProviderReply, ProviderRequest, ToolSpec
 from agent_memory.providers.openai_calls import escaped
@@ -219,7 +218,7 @@ class OpenAIProvider(Provider):
         history = [self._tellable(message, left_out) for message in request.messages[:-1]]
         yield from pairing.mended([*history, *request.messages[-1:]])
         for step in request.steps:
-            messages = messages_of(answer_fields([step.items], interrupted=True))
+            messages = tuple(answers([step.items], interrupted=True))
             if step.replay is not None and self._has_blocks(step, request):
                 yield from step.replay.blocks
                 yield from (message for message in messages if message.role == "tool")

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agent_memory.exceptions import UnsupportedFormat
-from agent_memory.messages import Step, StepItem, Value
+from agent_memory.messages import Step, StepItem, TextPart, Value
 from agent_memory.records import StoredPart
 
 FORMAT = 1
@@ -36,7 +36,7 @@ _rounds = TypeAdapter(list[tuple[_Round, ...]])
 _SAID = '{"type":"text"}'
 TEXT_ALONE = f"[{_SAID}]"
 """The parts of a message that is just its readable content."""
-_ENDS = (f"{_SAID}]", f"{_SAID}]}}]")
+_PARTS_END, _STEPS_END = f"{_SAID}]", f"{_SAID}]}}]"
 """How parts and steps end whose last text stands in the content."""
 
 
@@ -75,7 +75,7 @@ def _beside(content: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def whole(written: Written) -> str:
     """Return the JSON of parts or steps with the text that stands in the content."""
     text, content = written
-    for end in _ENDS:
+    for end in (_PARTS_END, _STEPS_END):
         if text.endswith(end):
             rest = end.removeprefix(_SAID)
             return f'{text.removesuffix(end)}{{"type":"text","text":{encode(content)}}}{rest}'
@@ -84,7 +84,7 @@ def whole(written: Written) -> str:
 
 def decode_parts(written: Iterable[Written]) -> list[tuple[StoredPart, ...]]:
     """Return the parts of many messages, decoded and validated at once."""
-    decoded: list[tuple[StoredPart, ...]] = _decode(_parts, written)
+    decoded: list[tuple[StoredPart, ...]] = _decode(_parts, map(whole, written))
     return decoded
 
 
@@ -96,20 +96,25 @@ def parts_value(data: Any) -> tuple[StoredPart, ...]:
 
 def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
     """Return the steps of many turns, decoded and validated at once."""
-    decoded: list[tuple[Step, ...]] = _decode(_steps, written)
+    decoded: list[tuple[Step, ...]] = _decode(_steps, map(whole, written))
     return decoded
 
 
-def decode_items(written: Iterable[Written]) -> list[list[tuple[StepItem, ...]]]:
+def decode_items(written: Sequence[Written]) -> list[list[tuple[StepItem, ...]]]:
     """Return only the items of the steps of many turns, which is all that a model is told."""
-    turns: list[tuple[_Round, ...]] = _decode(_rounds, written)
-    return [[step.items for step in steps] for steps in turns]
+    end = _STEPS_END.removeprefix(_SAID)
+    texts = [
+        f"{text.removesuffix(_STEPS_END).rstrip(',')}{end}" if text.endswith(_STEPS_END) else text
+        for text, _ in written
+    ]
+    turns = [[step.items for step in steps] for steps in _decode(_rounds, texts)]
+    for rounds, (text, content) in zip(turns, written, strict=True):
+        if text.endswith(_STEPS_END):
+            rounds[-1] = (*rounds[-1], TextPart.plain(content))
+    return turns
 
 
-def _decode(adapter: TypeAdapter[Any], written: Iterable[Written]) -> Any:
-    texts = [whole(each) for each in written]
-    if not texts:
-        return []
+def _decode(adapter: TypeAdapter[Any], texts: Iterable[str]) -> Any:
     text = f"[{','.join(texts)}]"
     try:
         return adapter.validate_json(text, extra="ignore")

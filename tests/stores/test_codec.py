@@ -41,7 +41,7 @@ STEP = Step(
 def test_steps_come_back_equal_and_apart():
     texts = [codec.encode_steps((STEP, Step()), ""), codec.encode_steps((), "")]
     assert codec.decode_steps((text, "") for text in texts) == [(STEP, Step()), ()]
-    assert codec.decode_items((text, "") for text in texts) == [[STEP.items, ()], []]
+    assert codec.decode_items([(text, "") for text in texts]) == [[STEP.items, ()], []]
     assert codec.step_value(json.loads(json.dumps(codec.step_data(STEP)))) == STEP
 
 

@@ -18,11 +18,12 @@ from agent_memory.messages import (
     Message,
     Replay,
     Step,
+    TextPart,
     Turn,
     TurnError,
     Usage,
-    answer_fields,
-    messages_of,
+    answers,
+    said,
 )
 from agent_memory.participants import Participant
 from agent_memory.records import (
@@ -231,26 +232,22 @@ def window_messages(rows: Iterable[Row], conversation_id: str, using: str) -> tu
     All JSON is decoded and validated at once, and files are read at once, where
     there are any. Raises ``UnsupportedFormat``.
     """
-    said: list[Row] = []
-    answered: list[Row] = []
-    for row in sorted(rows):
-        codec.check_format(row[3])
-        (said if row[1] != "assistant" else answered).append(row)
-    rounds = codec.decode_items((row[6], row[4]) for row in answered)
-    answers = {row[0]: (row[2], items) for row, items in zip(answered, rounds, strict=True)}
-    more = [row for row in said if row[5] != codec.TEXT_ALONE]
-    parts = codec.decode_parts((row[5], row[4]) for row in more)
-    told: dict[int, Any] = dict(
-        zip((row[0] for row in more), with_bytes(using, conversation_id, parts), strict=True)
-    )
-    fields: list[dict[str, Any]] = []
-    for row in said:
-        content = told[row[0]] if row[0] in told else ({"type": "text", "text": row[4]},)
-        fields.append({"role": row[1], "content": content})
-        if row[0] >= 0:
-            status, items = answers[row[0] + 1]
-            fields += answer_fields(items, interrupted=status == "failed")
-    return messages_of(fields)
+    in_order = sorted(rows)
+    codec.check_format(max([row[3] for row in in_order], default=codec.FORMAT))
+    answered = [row for row in in_order if row[1] == "assistant"]
+    rounds = iter(codec.decode_items([(row[6], row[4]) for row in answered]))
+    more = [row for row in in_order if row[1] != "assistant" and row[5] != codec.TEXT_ALONE]
+    decoded = codec.decode_parts((row[5], row[4]) for row in more) if more else []
+    parts = iter(with_bytes(using, conversation_id, decoded))
+    messages: list[Message] = []
+    for _, role, status, _, content, written, _ in in_order:
+        if role == "assistant":
+            messages += answers(next(rounds), interrupted=status == "failed")
+        elif written == codec.TEXT_ALONE:
+            messages.append(said(role, (TextPart.plain(content),)))
+        else:
+            messages.append(said(role, next(parts)))
+    return tuple(messages)
 
 
 def turn(said: Row, answered: Row, conversation_id: str, using: str) -> Turn:
@@ -270,8 +267,7 @@ def turn(said: Row, answered: Row, conversation_id: str, using: str) -> Turn:
 
 def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
     """Return ``PAGE`` rows as values. Raises ``UnsupportedFormat``."""
-    for row in rows:
-        codec.check_format(row[9])
+    codec.check_format(max([row[9] for row in rows], default=codec.FORMAT))
     all_parts = codec.decode_parts((row[5], row[3]) for row in rows)
     all_steps = codec.decode_steps((row[6], row[3]) for row in rows)
     return [
