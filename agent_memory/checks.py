@@ -4,6 +4,8 @@ System checks: what can be told of the settings before the first conversation.
 ``manage.py check --tag agent_memory`` runs these alone, ``--deploy`` adds the
 reminders. What only a database can tell is checked by ``migrate`` and by
 ``manage.py check --database default``.
+
+Each process registers these and few run them, so what they ask is imported then.
 """
 
 from __future__ import annotations
@@ -20,18 +22,15 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register  # n
 from django.core.exceptions import ImproperlyConfigured
 from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.db import connections, router
-from django.db.migrations.loader import MigrationLoader
 from django.utils.module_loading import import_string
 
 from agent_memory import conf
 from agent_memory.kinds import KEYS, KINDS
 from agent_memory.models import Conversation
-from agent_memory.providers import build_provider
-from agent_memory.stores import build_store
-from agent_memory.stores.database import DatabaseConversationStore
-from agent_memory.stores.inmemory import InMemoryConversationStore
 
 ROUTER = "agent_memory.routers.MemoryRouter"
+DATABASE = "agent_memory.stores.database.DatabaseConversationStore"
+IN_MEMORY = "agent_memory.stores.inmemory.InMemoryConversationStore"
 
 
 SCALARS = (str, int, float, type(None))
@@ -85,6 +84,9 @@ def _unknown(where: str, written: dict[Any, Any], known: Iterable[str]) -> Itera
 @register("agent_memory")
 def check_store_and_provider(**kwargs: Any) -> Sequence[CheckMessage]:
     """Check that both can be loaded: E004, E005. Needs no key and no network."""
+    from agent_memory.providers import build_provider
+    from agent_memory.stores import build_store
+
     found: list[CheckMessage] = []
     for key, build, number in (("STORE", build_store, 4), ("PROVIDER", build_provider, 5)):
         if not _is_sound(key):
@@ -116,21 +118,21 @@ def check_model(**kwargs: Any) -> Sequence[CheckMessage]:
     ]
 
 
-def _store_is(kind: type) -> bool:
-    """Tell whether the project's store is of a class; a store that cannot be loaded is not."""
+def _store_is(path: str) -> bool:
+    """Tell whether the project's store is of our class; a store that cannot be loaded is not."""
     if not _is_sound("STORE"):
         return False
     try:
         store = import_string(conf.backend("STORE")[0])
     except ImportError:
         return False
-    return isinstance(store, type) and issubclass(store, kind)
+    return isinstance(store, type) and issubclass(store, import_string(path))
 
 
 @register("agent_memory")
 def check_store_outlives_the_process(**kwargs: Any) -> Sequence[CheckMessage]:
     """Check that conversations are not kept in memory outside development: W003."""
-    if settings.DEBUG or not _store_is(InMemoryConversationStore):
+    if settings.DEBUG or not _store_is(IN_MEMORY):
         return []
     return [
         Warning(
@@ -148,7 +150,7 @@ def check_database(**kwargs: Any) -> Sequence[CheckMessage]:
     if not _is_sound("DATABASE"):
         return []
     named, routed = conf.setting("DATABASE"), router.db_for_write(Conversation)
-    if named is None and not _store_is(DatabaseConversationStore):
+    if named is None and not _store_is(DATABASE):
         return []
     alias = routed if named is None else named
     if named is not None and alias not in connections:
@@ -240,7 +242,7 @@ def _served(storage: FileSystemStorage) -> str | None:
 @register("agent_memory")
 def check_atomic_requests(**kwargs: Any) -> Sequence[CheckMessage]:
     """Check that views may call agents, which no transaction may be open for: W002."""
-    if not _store_is(DatabaseConversationStore):
+    if not _store_is(DATABASE):
         return []
     alias = router.db_for_write(Conversation)
     if not connections.databases.get(alias, {}).get("ATOMIC_REQUESTS"):
@@ -281,6 +283,8 @@ def check_tables(databases: Sequence[str] | None = None, **kwargs: Any) -> Seque
 def _missing_tables(alias: str) -> Iterator[Error]:
     if not router.allow_migrate_model(alias, Conversation):
         return
+    from django.db.migrations.loader import MigrationLoader
+
     connection = connections[alias]
     loader = MigrationLoader(connection)
     label = Conversation._meta.app_label

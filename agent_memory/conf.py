@@ -70,6 +70,8 @@ TABLES: dict[str, str] = {
 }
 
 
+MAX_PER_PAGE = 1000
+
 MEDIA_TYPE = re.compile(r"[a-z-]+/[a-z0-9.+-]+")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from agent_memory import conf
-from agent_memory.stores.cursors import MAX_PER_PAGE
+from agent_memory.conf import MAX_PER_PAGE
 
 
 class Kind(NamedTuple):

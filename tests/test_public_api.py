@@ -44,6 +44,17 @@ assert not apps.apps_ready
 print(*sorted(sys.modules))
 """
 
+SET_UP = """
+import sys
+import django
+from django.conf import settings
+
+apps = ["django.contrib.contenttypes", "django.contrib.auth", "agent_memory"]
+settings.configure(INSTALLED_APPS=apps)
+django.setup()
+print(*sorted(sys.modules))
+"""
+
 TESTED_BY = {
     "admin/conversations.py": "admin/test_admin.py",
     "admin/messages.py": "admin/test_admin.py",
@@ -110,9 +121,10 @@ def test_every_public_name_is_in_the_documentation(name: str) -> None:
     assert re.search(rf"\b{name}\b", code)
 
 
-def test_the_public_names_can_be_imported_before_settings_and_apps_are_ready() -> None:
+def loaded_by(source: str) -> set[str]:
+    """Return the modules that a process prints."""
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTED_EARLY],
+        [sys.executable, "-c", source],
         cwd=ROOT,
         env={"PATH": ""},
         capture_output=True,
@@ -120,9 +132,19 @@ def test_the_public_names_can_be_imported_before_settings_and_apps_are_ready() -
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    loaded = set(done.stdout.split())
+    return set(done.stdout.split())
+
+
+def test_the_public_names_can_be_imported_before_settings_and_apps_are_ready() -> None:
+    loaded = loaded_by(IMPORTED_EARLY)
     assert "agent_memory.agents" in loaded
     assert not loaded & {"openai", "agent_memory.models", "django.contrib.contenttypes.models"}
+
+
+def test_a_process_that_calls_no_agent_loads_neither_agents_nor_stores_nor_what_they_need() -> None:
+    loaded = loaded_by(SET_UP)
+    assert {"agent_memory.models", "agent_memory.checks"} <= loaded
+    assert not loaded & {"agent_memory.agents", "agent_memory.stores", "openai", "pydantic"}
 
 
 @pytest.mark.parametrize("unit", units())

@@ -8,10 +8,9 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from agent_memory import conf
+from agent_memory.conf import MAX_PER_PAGE
 from agent_memory.exceptions import InvalidConversationId, InvalidCursor
 from agent_memory.records import StoredConversation, StoredMessage, check_conversation_id
-
-MAX_PER_PAGE = 1000
 
 
 def check_per_page(per_page: int | None) -> int:
