@@ -95,7 +95,8 @@ ASKERS: dict[str, type[Asker]] = {"bare client": BareClient, "agent_memory": Our
 def configure(database: Database) -> None:
     """Set this process up as a project that serves async views would."""
     if database.vendor == "postgresql":
-        project.configure(database, OPTIONS={"pool": {"min_size": 1, "max_size": POOL}})
+        pool = {"pool": {"min_size": 1, "max_size": POOL}}
+        project.configure(database, OPTIONS=database.django()["OPTIONS"] | pool)
     else:
         project.configure(database)
 

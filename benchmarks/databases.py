@@ -120,6 +120,8 @@ class Server(Database):
     engine: ClassVar[str]
     encoding: ClassVar[str] = ""
     force: ClassVar[str] = ""
+    options: ClassVar[dict[str, Any]] = {}
+    """Of Django's connection, as docs/performance.md advises."""
 
     @property
     def name(self) -> str:
@@ -142,7 +144,8 @@ class Server(Database):
 
     def django(self) -> dict[str, Any]:
         there = {name.upper(): value for name, value in self.address.items()}
-        return {"ENGINE": f"django.db.backends.{self.engine}", "NAME": self.name, **there}
+        engine = f"django.db.backends.{self.engine}"
+        return {"ENGINE": engine, "NAME": self.name, **there, "OPTIONS": self.options}
 
 
 class PostgreSQL(Server):
@@ -150,6 +153,7 @@ class PostgreSQL(Server):
 
     vendor = engine = "postgresql"
     variable = "PGDATABASE"
+    options: ClassVar[dict[str, Any]] = {"server_side_binding": True, "prepare_threshold": 5}
     force = "WITH (FORCE)"
 
     @property

@@ -2,12 +2,14 @@
 Settings of the test suite.
 
 ``TEST_DATABASE`` picks the database: ``sqlite`` (the default), ``postgresql``
-or ``mariadb``, the last two on loopback with their usual ports.
+or ``mariadb``, the last two on loopback with their usual ports. ``TEST_PREPARED=1``
+has PostgreSQL prepare what is sent more than once.
 """
 
 import os
 
 TEST_DATABASE = os.environ.get("TEST_DATABASE", "sqlite")
+PREPARED = {"server_side_binding": True, "prepare_threshold": 1}
 
 DATABASES = {
     "default": {
@@ -22,6 +24,7 @@ DATABASES = {
             "USER": os.environ.get("PGUSER", "postgres"),
             "HOST": os.environ.get("PGHOST", "127.0.0.1"),
             "PORT": os.environ.get("PGPORT", "5432"),
+            "OPTIONS": PREPARED if os.environ.get("TEST_PREPARED") else {},
         },
         "mariadb": {
             "ENGINE": "django.db.backends.mysql",
