@@ -465,6 +465,7 @@ def test_any_content_is_loaded_as_it_is_or_refused_by_name(data: bytes, name: st
     assert part == type(part).model_validate(part.model_dump())
 
 
+@pytest.mark.heavy
 @given(st.text(alphabet=st.characters(codec="utf-8", categories=["L", "N", "Z"]), min_size=1))
 def test_any_text_in_utf_8_is_loaded(text: str) -> None:
     assert load_file(text.encode()).data == text.encode()

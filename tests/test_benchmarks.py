@@ -57,6 +57,7 @@ def test_all_take_part_in_every_round_after_a_warm_up():
     assert [sorted(each) for each in rounds] == [["a", "b", "c"]] * 7
 
 
+@pytest.mark.heavy
 def test_who_has_used_its_time_sits_the_rest_out_and_is_told_all_the_same():
     ran: list[str] = []
     entries = {"slow": Entry(ran.append, lambda: "slow")}

@@ -280,6 +280,7 @@ def test_a_storage_of_attachments_with_public_urls_is_warned_of(
     assert words in warned
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("options", "words"),
     [

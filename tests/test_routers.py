@@ -90,6 +90,7 @@ def test_tables_are_made_where_rows_are_kept_with_content_types_beside_them(
 # What works in a second database.
 
 
+@pytest.mark.heavy
 def test_migrate_makes_the_tables_and_the_content_types_there_and_nothing_else(seen: Any) -> None:
     assert sorted(seen["tables of memory"]) == sorted(
         [*conf.TABLES.values(), "django_content_type", "django_migrations"]

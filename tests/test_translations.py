@@ -92,6 +92,7 @@ def compiled() -> Texts:
     return found
 
 
+@pytest.mark.heavy
 def test_the_catalog_translates_what_is_marked_and_nothing_else() -> None:
     assert sources() - written().keys() == set(), "run makemessages and translate"
     assert written().keys() - sources() == set(), "run makemessages --no-obsolete"

@@ -53,6 +53,7 @@ def threads_close_their_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DatabaseWrapper, "is_in_memory_db", lives_on_here)
 
 
+@pytest.mark.heavy
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("threads_close_their_database")
 def test_it_is_the_same_under_wsgi(ada: User) -> None:
@@ -80,6 +81,7 @@ def test_a_message_that_is_posted_again_is_one_turn(ada: User) -> None:
     assert len(said(mine.id)) == 4
 
 
+@pytest.mark.heavy
 def test_a_message_may_open_a_conversation_of_ones_team_and_of_no_other(
     ada: User, team: Team
 ) -> None:
@@ -91,6 +93,7 @@ def test_a_message_may_open_a_conversation_of_ones_team_and_of_no_other(
     assert not len(conversation_store.list_conversations(other))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "data",
     [
@@ -111,6 +114,7 @@ def test_a_post_that_is_no_message_is_refused_before_anything_is_stored(
     assert not len(conversation_store.list_conversations(ada))
 
 
+@pytest.mark.heavy
 def test_files_are_kept_and_sent_to_who_may_see_them(ada: User, team: Team) -> None:
     files = [SimpleUploadedFile("<b>.png", PNG), SimpleUploadedFile("report.pdf", PDF)]
     response, events = post("aask", message("", files=files, owner=f"team-{team.pk}"))
@@ -131,6 +135,7 @@ def test_files_are_kept_and_sent_to_who_may_see_them(ada: User, team: Team) -> N
         assert Client().get(url).status_code == 302
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("data", "status", "code"),
     [
@@ -151,6 +156,7 @@ def test_a_file_that_cannot_be_sent_is_named(
     assert not len(conversation_store.list_conversations(ada))
 
 
+@pytest.mark.heavy
 def test_a_conversation_that_is_answering_says_for_how_long(ada: User) -> None:
     talk("own", ada)
     conversation_store.reserve("own")
@@ -162,6 +168,7 @@ def test_a_conversation_that_is_answering_says_for_how_long(ada: User) -> None:
     assert b'data-answering="yes"' in html
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("model_is_down")
 def test_a_model_that_is_down_is_an_event_and_leaves_no_turn(ada: User) -> None:
     talk("own", ada)
@@ -194,11 +201,13 @@ def test_an_approved_call_runs_once_and_the_turn_goes_on(ada: User) -> None:
     assert Refund.objects.get().order == "A7"
 
 
+@pytest.mark.heavy
 def test_a_call_that_is_not_allowed_does_not_run(ada: User) -> None:
     post("adecide", paused() | {"decision": "deny"})
     assert not Refund.objects.exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("change", [{"decision": "maybe"}, {"decision": ""}, {"note": "x" * 1001}])
 def test_a_decision_that_is_none_leaves_the_call_waiting(ada: User, change: Any) -> None:
     decision = paused()
@@ -207,6 +216,7 @@ def test_a_decision_that_is_none_leaves_the_call_waiting(ada: User, change: Any)
     assert not Refund.objects.exists()
 
 
+@pytest.mark.heavy
 def test_a_call_that_names_nothing_that_waits_changes_nothing(ada: User) -> None:
     decision = paused() | {"call": "*'\"<", "decision": "approve"}
     response, _ = post("adecide", decision)
@@ -232,6 +242,7 @@ def leave_after(view: str, data: dict[str, Any], then: Callable[[str], None]) ->
     return async_to_sync(ask)()
 
 
+@pytest.mark.heavy
 def test_an_answer_goes_on_when_its_reader_leaves(ada: User) -> None:
     def answering(conversation_id: str) -> None:
         page = logged_in("ada").get("/", {"conversation": conversation_id})
@@ -242,6 +253,7 @@ def test_an_answer_goes_on_when_its_reader_leaves(ada: User) -> None:
     assert "three things" in said(conversation_id)[1]
 
 
+@pytest.mark.heavy
 @pytest.mark.django_db(transaction=True)
 def test_a_turn_that_is_stopped_leaves_nothing_and_the_conversation_free(ada: User) -> None:
     def stop(conversation_id: str) -> None:
@@ -256,6 +268,7 @@ def test_a_turn_that_is_stopped_leaves_nothing_and_the_conversation_free(ada: Us
     assert events[-1].data["text"] == "Stored: blue."
 
 
+@pytest.mark.heavy
 @pytest.mark.django_db(transaction=True)
 def test_stopping_a_turn_of_another_process_gives_the_conversation_free(ada: User) -> None:
     talk("own", ada)

@@ -145,6 +145,7 @@ assert not hasattr(tasks, "resume_turn")
 """
 
 
+@pytest.mark.heavy
 def test_the_command_works_where_django_has_no_tasks() -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_TASKS],

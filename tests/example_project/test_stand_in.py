@@ -75,22 +75,26 @@ def test_without_the_history_it_has_nothing_to_recall(client: openai.OpenAI, ask
     assert ask(client, [QUESTION]) == "I was sent nothing to recall."
 
 
+@pytest.mark.heavy
 def test_it_recalls_the_last_of_several(client: openai.OpenAI, ask: Ask) -> None:
     green = {"role": "user", "content": "Remember: light green."}
     assert ask(client, [*BLUE, green, QUESTION]) == "Recalled: light green."
     assert ask(client, [green, *BLUE, QUESTION]) == "Recalled: blue."
 
 
+@pytest.mark.heavy
 def test_only_what_a_user_said_counts(client: openai.OpenAI, ask: Ask) -> None:
     others = [{"role": role, "content": "Remember: red."} for role in ("system", "assistant")]
     assert ask(client, [*others, QUESTION]) == "I was sent nothing to recall."
 
 
+@pytest.mark.heavy
 def test_to_anything_else_it_says_what_it_is(client: openai.OpenAI, ask: Ask) -> None:
     praise = {"role": "user", "content": "Well done."}
     assert ask(client, [*BLUE, praise]) == "I am a stand-in for a model. I was sent 3 messages."
 
 
+@pytest.mark.heavy
 def test_greeted_it_says_what_it_knows(client: openai.OpenAI, ask: Ask) -> None:
     for greeting in ("Hello!", "help"):
         assert "three things" in ask(client, [{"role": "user", "content": greeting}])
@@ -113,6 +117,7 @@ def test_asked_for_a_refund_it_calls_the_tool_and_tells_its_result(client: opena
     assert (streamed.name, streamed.arguments) == (call.name, call.arguments)
 
 
+@pytest.mark.heavy
 def test_it_calls_the_tool_over_the_other_api_too(client: openai.OpenAI) -> None:
     tool: Any = {"type": "function", "function": {"name": "refund", "parameters": PARAMETERS}}
     options: Any = {"model": "any", "messages": [REFUND], "tools": [tool]}
@@ -129,6 +134,7 @@ def test_it_calls_the_tool_over_the_other_api_too(client: openai.OpenAI) -> None
     assert choice.message.content == "Paid."
 
 
+@pytest.mark.heavy
 def test_without_the_tool_it_calls_nothing(client: openai.OpenAI, ask: Ask) -> None:
     assert ask(client, [REFUND]).startswith("I am a stand-in")
 
@@ -148,6 +154,7 @@ def test_a_title_is_made_of_the_words_sent(client: openai.OpenAI) -> None:
     assert title("How do I reset my old password, please?") == "About How do I reset"
 
 
+@pytest.mark.heavy
 def test_usage_counts_the_words_sent_and_answered(client: openai.OpenAI) -> None:
     response = client.responses.create(
         model="any", instructions="Be kind.", input="Remember: blue."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ def promises(text: str) -> list[str]:
     return re.findall(r"^- .*(?:\n  .*)*", text, re.MULTILINE)
 
 
+@cache
 def names_in(path: Path) -> set[str]:
     """Return the names of a module's test functions and methods."""
     tree = ast.parse(path.read_text())

@@ -133,6 +133,10 @@ class TestThreeAsyncMethodsAwaited(AsyncBasicConversationStoreContract):
     def make_store(self) -> ConversationStore:
         return ThreeAsyncMethods()
 
+    @pytest.mark.heavy
+    def test_every_part_text_name_and_number_comes_back_equal(self) -> None:
+        super().test_every_part_text_name_and_number_comes_back_equal()
+
 
 def test_every_method_has_a_twin_that_is_awaited():
     public = {name for name in dir(ConversationStore) if name[0] != "_"}

@@ -667,6 +667,7 @@ assert "django.contrib.contenttypes" not in sys.modules
 """
 
 
+@pytest.mark.heavy
 def test_a_project_without_a_database_and_without_the_app_may_remember(tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", PROGRAM, str(tmp_path)],

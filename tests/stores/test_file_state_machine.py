@@ -28,6 +28,7 @@ class ForgetfulMachine(FileMachine):
     store_class = ForgetfulStore
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("machine", [FileMachine, ForgetfulMachine])
 def test_a_store_does_in_any_order_what_the_model_does(machine):
     run_state_machine_as_test(machine, settings=ANY_ORDER)

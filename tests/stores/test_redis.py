@@ -64,6 +64,7 @@ class TestRedisConversationStore(OnRedis, BasicConversationStoreContract):
     pass
 
 
+@pytest.mark.heavy
 class TestAsyncRedisConversationStore(OnRedis, AsyncBasicConversationStoreContract):
     pass
 

@@ -23,6 +23,7 @@ def test_all_names_are_there_and_listed():
         _ = testing.surprise
 
 
+@pytest.mark.heavy
 def test_neither_pytest_nor_settings_nor_models_are_needed():
     program = (
         "import sys\n"

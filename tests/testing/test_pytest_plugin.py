@@ -71,6 +71,7 @@ def run(project: pytest.Pytester, *options: str) -> pytest.RunResult:
     return project.runpytest_subprocess("-W", "error", "--strict-markers", *plugin, *options)
 
 
+@pytest.mark.heavy
 def test_the_plugin_loads_in_a_project_without_settings_and_imports_nothing_of_the_app(project):
     project.makepyfile(
         """
