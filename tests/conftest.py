@@ -148,9 +148,15 @@ def pytest_collection_finish() -> None:
 
 
 def _uses_database(item: pytest.Item) -> bool:
+    if _parameters(item).get("store", "database") in ("file", "in memory"):
+        return False
     fixtures = {"db", "transactional_db", "django_db_setup"} & {*getattr(item, "fixturenames", ())}
     databases = getattr(getattr(item, "cls", None), "databases", ())
     return bool(fixtures or item.get_closest_marker("django_db") or databases)
+
+
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    return getattr(getattr(item, "callspec", None), "params", {})
 
 
 def pytest_terminal_summary(

@@ -12,6 +12,7 @@ from agent_memory.exceptions import TooLarge, TurnNotSaved
 from agent_memory.messages import DocumentPart, TextPart, Turn
 from agent_memory.stores import ConversationStore
 from agent_memory.testing import ScriptedProvider, calls
+from tests.settings import TEST_DATABASE
 from tests.stores.every_store import reopened, store
 
 __all__ = ["store"]
@@ -20,6 +21,8 @@ pytestmark = [pytest.mark.heavy, pytest.mark.django_db(transaction=True)]
 
 LIMIT = 10_000_000
 CHARACTERS = ("a", "\n", "\0", "'", "\u00e4", "\ud800", "\U0001f600")
+if TEST_DATABASE != "sqlite":
+    CHARACTERS = ("\0", "'", "\U0001f600")  # what grows most in a statement, and in JSON
 
 
 def text_of(character: str) -> str:
