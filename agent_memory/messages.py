@@ -10,7 +10,7 @@ Equality of values is the test of every round trip.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, field_validator
@@ -141,18 +141,16 @@ class Usage(Value):
     reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage.total((self, other))
+        return _together((self, other))
 
-    @classmethod
-    def total(cls, usages: Iterable[Usage]) -> Usage:
-        """Return the tokens of all together."""
-        all_of_them = list(usages)
-        return cls(
-            input_tokens=sum(each.input_tokens for each in all_of_them),
-            output_tokens=sum(each.output_tokens for each in all_of_them),
-            cached_tokens=sum(each.cached_tokens for each in all_of_them),
-            reasoning_tokens=sum(each.reasoning_tokens for each in all_of_them),
-        )
+
+def _together(usages: Collection[Usage]) -> Usage:
+    return Usage(
+        input_tokens=sum(each.input_tokens for each in usages),
+        output_tokens=sum(each.output_tokens for each in usages),
+        cached_tokens=sum(each.cached_tokens for each in usages),
+        reasoning_tokens=sum(each.reasoning_tokens for each in usages),
+    )
 
 
 class Replay(Value):
@@ -274,7 +272,7 @@ class Turn(Value):
     @property
     def usage(self) -> Usage:
         """The tokens of all steps together."""
-        return Usage.total(step.usage for step in self.steps)
+        return _together([step.usage for step in self.steps])
 
     @property
     def text(self) -> str:

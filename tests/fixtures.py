@@ -18,12 +18,17 @@ from tests.testapp.models import Team
 Ask = Callable[..., Response]
 
 STORES = ("database", "in memory")
-WAYS = ("plain", "task", "stream", "stream in a task")
+WAYS = (
+    "plain",
+    pytest.param("task", marks=pytest.mark.heavy),
+    pytest.param("stream", marks=pytest.mark.heavy),
+    "stream in a task",
+)
 STORES_AND_WAYS = (
     ("database", "plain"),
     ("database", "stream in a task"),
-    ("in memory", "task"),
-    ("in memory", "stream"),
+    pytest.param("in memory", "task", marks=pytest.mark.heavy),
+    pytest.param("in memory", "stream", marks=pytest.mark.heavy),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
 from agent_memory.exceptions import ProviderRefused, ProviderUnavailable
@@ -10,7 +12,12 @@ from agent_memory.responses import TextDelta
 from tests.providers.asking import WAYS, WEATHER, ask, prompt
 from tests.providers.conftest import BOTH
 
-pytestmark = pytest.mark.heavy
+pytestmark = [
+    pytest.mark.heavy,
+    pytest.mark.skipif(
+        find_spec("llmock") is None, reason="needs llmock: uv run --group llmock pytest -m heavy"
+    ),
+]
 
 both = pytest.mark.parametrize("kind", BOTH)
 each_way = pytest.mark.parametrize("way", WAYS)

@@ -39,9 +39,9 @@ def test_parts_come_back_with_the_bytes_that_were_set_aside():
 def test_what_is_set_aside_is_short_text_that_comes_back_equal():
     large = DocumentPart(data=bytes(1_000_000), media_type="text/plain")
     aside = set_aside("c", (*PARTS, large))
-    text = encode_parts(aside)
+    text = encode_parts(aside, "")
     assert len(text) < 2000
-    assert decode_parts([text]) == [aside]
+    assert decode_parts([(text, "")]) == [aside]
     assert parts_value([each.model_dump() for each in aside]) == aside
 
 
