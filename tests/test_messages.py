@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ from agent_memory.messages import (
     Turn,
     TurnError,
     Usage,
+    said,
 )
 from agent_memory.testing.contract.fidelity import odd_turns
 
@@ -188,6 +191,34 @@ def test_arguments_are_told_as_json_or_as_the_model_wrote_them():
     unread = ToolCall(id="1", name="look", raw_arguments="{not json")
     assert (unread.arguments, unread.arguments_text) == ({}, "{not json")
     assert ToolCall(id="1", name="look", raw_arguments="").arguments_text == ""
+
+
+@pytest.mark.parametrize(
+    ("trusted", "validated"),
+    [
+        (TextPart.plain("Hello"), TextPart(text="Hello")),
+        (said("user", (text("Hello"),)), Message("user", "Hello")),
+        (
+            said("assistant", (), (call(1),)),
+            Message("assistant", tool_calls=[call(1)]),
+        ),
+        (
+            said("tool", (text("done"),), tool_call_id="call-1"),
+            Message("tool", "done", tool_call_id="call-1"),
+        ),
+    ],
+)
+def test_a_trusted_value_is_as_a_validated_one(trusted: Any, validated: Any) -> None:
+    assert trusted == validated
+    assert vars(trusted).keys() == type(validated).model_fields.keys()
+    assert repr(trusted) == repr(validated)
+    assert trusted.model_dump_json() == validated.model_dump_json()
+    for copied in (copy.deepcopy(trusted), pickle.loads(pickle.dumps(trusted))):
+        assert copied == validated
+    changed = {"text": "Bye"} if isinstance(trusted, TextPart) else {"role": "developer"}
+    assert trusted.model_copy(update=changed) == validated.model_copy(update=changed)
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(trusted, *next(iter(changed.items())))
 
 
 def test_a_file_is_hashed_once_and_a_copy_with_other_data_anew(monkeypatch):
