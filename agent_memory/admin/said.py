@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from agent_memory.admin.waiting import has_expired
 from agent_memory.exceptions import UnsupportedFormat
 from agent_memory.messages import StepItem, ToolCall
 from agent_memory.models import ConversationMessage, ToolApproval
@@ -62,7 +63,9 @@ def outcome_of(call: ToolCall, status: str, approval: ToolApproval | None) -> st
             return "denied"
         return "failed" if call.result.failed else "done"
     if status == "paused" and call.approval_reason is not None:
-        return approval.status if approval else "pending"
+        if approval is None:
+            return "pending"
+        return "expired" if has_expired(approval) else approval.status
     if status == "failed" and call.approval_reason is None:
         return "interrupted"
     return "unanswered"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from agent_memory.approvals import Approve
 from agent_memory.models import Conversation, ConversationAttachment, ConversationMessage
 from agent_memory.participants import Participant
 from tests.admin import talks
+from tests.admin.calls import HOUR, PAY, pause
 from tests.admin.saying import (
     CONVERSATIONS,
     conversation_page,
@@ -93,6 +95,16 @@ def test_failed_and_paused_turns_and_refusals_are_marked(admin_client: Client, a
     assert "Refusal I cannot give addresses of people." in refused
     assert "Clerk paused" in paused
     assert "refund waits for approval Needs approval: Refunds above 20 need a person." in paused
+
+
+def test_a_call_that_nobody_decided_on_in_time_waits_no_more(admin_client: Client) -> None:
+    pause("one", PAY, expires_at=datetime.now(UTC) - HOUR)
+    pause("two", PAY, expires_at=datetime.now(UTC) + HOUR)
+    late, waiting = (
+        bubbles(page_of(admin_client, conversation_page(each)))[1][1] for each in ("one", "two")
+    )
+    assert "pay approval expired" in late
+    assert "pay waits for approval" in waiting
 
 
 def test_who_decided_on_a_call_and_why_is_told(admin_client: Client, ann: User) -> None:
