@@ -48,7 +48,7 @@ def test_a_message_over_the_limit_is_refused_before_the_model_is_asked(
 ) -> None:
     for options in ({}, {"conversation_id": "c"}, {"conversation_id": "c", "idempotency_key": "k"}):
         with pytest.raises(TooLarge, match="max_allowed_packet"):
-            ask(Coach().for_participant(None), "a" * 600_000, **options)
+            ask(Coach().for_participant(None), "a" * 1_000_000, **options)
     assert scripted_provider.requests == []
     assert store.get("c") is None
 
