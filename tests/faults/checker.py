@@ -70,8 +70,11 @@ def faults_of_tables() -> list[str]:
     rows: dict[str, list[ConversationMessage]] = {}
     for row in ConversationMessage.objects.order_by("conversation_id", "position"):
         rows.setdefault(row.conversation_id, []).append(row)
+    approvals: dict[Any, list[ToolApproval]] = {}
+    for approval in ToolApproval.objects.all():
+        approvals.setdefault(approval.message_id, []).append(approval)
     for conversation in Conversation.objects.all():
-        faults = _of_conversation(conversation, rows.pop(conversation.id, []))
+        faults = _of_conversation(conversation, rows.pop(conversation.id, []), approvals)
         found += [f"conversation {conversation.id}: {fault}" for fault in faults]
     found += [f"conversation {name} has messages and no row" for name in rows]
     turns = Counter(row.turn_id for row in ConversationMessage.objects.filter(position__gte=0))
@@ -79,7 +82,11 @@ def faults_of_tables() -> list[str]:
     return found
 
 
-def _of_conversation(conversation: Conversation, rows: list[ConversationMessage]) -> Iterator[str]:
+def _of_conversation(
+    conversation: Conversation,
+    rows: list[ConversationMessage],
+    approvals: dict[Any, list[ToolApproval]],
+) -> Iterator[str]:
     if conversation.opened_at is None:
         yield "a placeholder is left"
     held = conversation.reservation, conversation.reserved_key, conversation.journalled
@@ -95,12 +102,12 @@ def _of_conversation(conversation: Conversation, rows: list[ConversationMessage]
         yield "user and assistant do not take turns"
     for said, answered in zip(turns[::2], turns[1::2], strict=False):
         # The answer of a turn that was paused is of whoever resumed it last.
-        resumed = answered.approvals.exists() and answered.turn_id
+        resumed = answered.id in approvals and answered.turn_id
         if not said.turn_id or (said.turn_id != answered.turn_id and not resumed):
             yield f"positions {said.position} and {answered.position} are of two turns"
     if (conversation.next_position, conversation.turn_count) != (len(turns), len(turns) // 2):
         yield f"its counters say {conversation.turn_count} turns of {len(turns) // 2}"
-    yield from _of_pause(conversation, turns[1::2])
+    yield from _of_pause(conversation, turns[1::2], approvals)
     for name in TOKENS:
         total = sum(getattr(row, name) for row in rows)
         if getattr(conversation, name) != total:
@@ -111,17 +118,23 @@ def _of_conversation(conversation: Conversation, rows: list[ConversationMessage]
     yield from (f"key {key!r} stands {count} times" for key, count in keys.items() if count > 1)
 
 
-def _of_pause(conversation: Conversation, answers: list[ConversationMessage]) -> Iterator[str]:
+def _of_pause(
+    conversation: Conversation,
+    answers: list[ConversationMessage],
+    approvals: dict[Any, list[ToolApproval]],
+) -> Iterator[str]:
     paused = [row.position - 1 for row in answers if row.status == "paused"]
     last = [] if conversation.paused_position is None else [conversation.next_position - 2]
     if paused != last or paused not in ([], [conversation.paused_position]):
         yield f"it is paused at {conversation.paused_position}, and its turns at {paused}"
-    waiting = ToolApproval.objects.filter(status="pending", message__in=answers)
-    if conversation.undecided_count != waiting.filter(message__status="paused").count():
+    undecided = 0
+    for row in answers:
+        for approval in approvals.get(row.id, []):
+            undecided += (approval.status, row.status) == ("pending", "paused")
+            if (approval.status in ("claimed", "done", "interrupted")) != bool(approval.claim):
+                yield f"approval {approval} has the claim {approval.claim!r}"
+    if conversation.undecided_count != undecided:
         yield f"it counts {conversation.undecided_count} undecided calls"
-    for approval in ToolApproval.objects.filter(message__in=answers):
-        if (approval.status in ("claimed", "done", "interrupted")) != bool(approval.claim):
-            yield f"approval {approval} has the claim {approval.claim!r}"
 
 
 def faults_of_turns(
