@@ -97,15 +97,18 @@ def test_migrate_makes_the_tables_and_the_content_types_there_and_nothing_else(s
     )
 
 
+@pytest.mark.heavy
 def test_migrate_makes_no_table_of_the_app_in_the_first_database(seen: Any) -> None:
     assert not set(seen["tables of default"]) & set(conf.TABLES.values())
     assert {"auth_user", "django_content_type"} <= set(seen["tables of default"])
 
 
+@pytest.mark.heavy
 def test_no_check_objects_to_two_databases(seen: Any) -> None:
     assert seen["checks"] == []
 
 
+@pytest.mark.heavy
 def test_turns_and_pages_work_there_even_while_the_first_database_is_in_a_transaction(
     seen: Any,
 ) -> None:
@@ -120,6 +123,7 @@ def test_turns_and_pages_work_there_even_while_the_first_database_is_in_a_transa
     assert seen["rows after clearing"] == [1, 0]
 
 
+@pytest.mark.heavy
 def test_participants_are_read_from_their_own_database(seen: Any) -> None:
     assert seen["content types differ"]
     assert seen["row is from"] == "memory"
@@ -128,45 +132,54 @@ def test_participants_are_read_from_their_own_database(seen: Any) -> None:
     assert seen["found by participant"]
 
 
+@pytest.mark.heavy
 def test_a_participant_that_is_set_is_filed_under_the_content_type_beside_the_row(
     seen: Any,
 ) -> None:
     assert seen["set"] == "ann"
 
 
+@pytest.mark.heavy
 def test_a_content_type_of_another_database_is_refused(seen: Any) -> None:
     assert "router prevents this relation" in seen["a type of elsewhere"]
 
 
+@pytest.mark.heavy
 def test_participants_of_another_database_cannot_be_joined_and_are_refused(seen: Any) -> None:
     assert "auth.User is in the database 'default'" in seen["participants of elsewhere"]
 
 
+@pytest.mark.heavy
 def test_the_admin_shows_conversations_and_participants_from_both(seen: Any) -> None:
     assert seen["admin"] == [True, True]
     assert seen["admin finds"]
     assert seen["admin downloads"] == ["auth.user", 4]
 
 
+@pytest.mark.heavy
 def test_turns_wait_for_a_person_there_who_is_read_from_elsewhere(seen: Any) -> None:
     assert (seen["waits"], seen["waits for ann"]) == (["call-1"], 1)
     assert seen["decided by"] == ["ann", "memory"]
 
 
+@pytest.mark.heavy
 def test_conversations_are_handed_over_there_and_become_nobodys(seen: Any) -> None:
     assert seen["handed over"] == "ann"
     assert seen["nobody"] == [None, None]
 
 
+@pytest.mark.heavy
 def test_the_conversations_of_instances_are_prefetched_from_there(seen: Any) -> None:
     assert seen["theirs"] == [["a", "memory"], ["b", "memory"]]
 
 
+@pytest.mark.heavy
 def test_who_has_conversations_there_is_told_by_their_keys_and_not_by_a_join(seen: Any) -> None:
     assert seen["who has some"] == 2
     assert "testapp.Patient is in the database 'default'" in seen["an outer query of elsewhere"]
 
 
+@pytest.mark.heavy
 def test_policies_are_followed_there_once_the_deletion_is_committed(seen: Any) -> None:
     assert seen["Patient is gone"] == [[1, 1, 1], [1, 1, 1], [1, 0, 1]]
     assert seen["Visitor is gone"] == [[1, 1, 1], [1, 1, 1], [0, 0, 0]]

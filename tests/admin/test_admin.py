@@ -175,6 +175,14 @@ def test_the_page_of_a_message_shows_text_status_tokens_and_tool_calls(
     assert call in page
 
 
+def test_the_page_of_a_message_shows_its_json_whole(admin_client: Client) -> None:
+    step = Step(items=(TextPart(text="Blue."),))
+    store.append("one", Turn(user=Message("user", "Which?"), steps=(step,)))
+    for role, text in (("user", "Which?"), ("assistant", "Blue.")):
+        page = seen(admin_client.get(message_page(role=role)))
+        assert f'"type": "text", "text": "{text}"' in page
+
+
 def test_the_page_of_a_message_shows_what_a_turn_failed_with(admin_client: Client) -> None:
     turn = Turn(
         user=Message("user", "Hello"), status="failed", error=TurnError(code="ProviderUnavailable")

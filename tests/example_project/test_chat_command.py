@@ -52,6 +52,8 @@ def test_it_serves_the_sign_in_page_until_it_is_interrupted(
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
+        # Who is started in the background by a shell ignores it, and so would its child.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     with process:
         try:

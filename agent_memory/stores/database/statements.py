@@ -9,6 +9,7 @@ go through ``get_db_prep_value``, results through the fields' converters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar, cast
@@ -194,11 +195,13 @@ class Insert(Statement[Rows]):
     ) -> None:
         super().__init__(build)
         self.cursor = binding_cursor if apart else usual_cursor
-        self.gives_keys = True
+
+    @cached_property
+    def gives_keys(self) -> bool:
+        return _automatic(self.build()[0]) is not None
 
     def compile(self, using: str) -> Compiled:
         model, known = self.build()
-        self.gives_keys = _automatic(model) is not None
         fields = [field for field in model._meta.concrete_fields if field is not _automatic(model)]
         rows = []
         for index, expressions in enumerate(known):
