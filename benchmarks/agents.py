@@ -15,8 +15,11 @@ from benchmarks.contestants.base import DEFAULT_USER
 from benchmarks.contestants.ours import LABEL, OurStore
 from benchmarks.databases import Database
 from benchmarks.model_server import MODEL
+from benchmarks.turns import turns
 
 POOL = 4
+TURNS = 10
+"""How long the conversations are, and what is sent of them."""
 
 
 @dataclass
@@ -29,7 +32,7 @@ class Heard:
 
 
 class Asker:
-    """Asks one question, streamed, through the async client; both ways send the same."""
+    """Asks one question, streamed, through the async client."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -49,7 +52,7 @@ class Asker:
 
 
 class BareClient(Asker):
-    """The official client, without a memory."""
+    """The official client, without a memory: it sends the question alone."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -57,11 +60,24 @@ class BareClient(Asker):
 
         self.client = AsyncOpenAI(base_url=url, api_key="none")
 
+    def input(self) -> Any:
+        """Return what the model is sent."""
+        return "Hello"
+
     async def tokens(self, conversation: str) -> AsyncIterator[Any]:
-        stream = await self.client.responses.create(model=MODEL, input="Hello", stream=True)
+        stream = await self.client.responses.create(model=MODEL, input=self.input(), stream=True)
         async for event in stream:
             if event.type == "response.output_text.delta":
                 yield event
+
+
+class WithHistory(BareClient):
+    """The official client, which is given the ten turns that ours reads from its store."""
+
+    def input(self) -> Any:
+        """See BareClient.input()."""
+        told = [item for turn in turns("told", TURNS) for item in turn.as_items()]
+        return [*told, {"role": "user", "content": "Hello"}]
 
 
 class OurAgent(Asker):
@@ -74,7 +90,7 @@ class OurAgent(Asker):
 
         class Coach(RemembersConversations, Agent):
             label = LABEL
-            keep_last_turns = 10
+            keep_last_turns = TURNS
 
         self.coach = Coach(provider=OpenAIResponsesProvider(base_url=url, api_key="none"))
         self.speaker = Participant("auth.user", str(DEFAULT_USER))
@@ -89,7 +105,11 @@ class OurAgent(Asker):
                     yield event
 
 
-ASKERS: dict[str, type[Asker]] = {"bare client": BareClient, "agent_memory": OurAgent}
+ASKERS: dict[str, type[Asker]] = {
+    "bare client": BareClient,
+    "bare client, sent ten turns": WithHistory,
+    "agent_memory": OurAgent,
+}
 
 
 def configure(database: Database) -> None:
@@ -137,5 +157,5 @@ def seed(database: Database, count: int, name: str) -> list[str]:
     store.open()
     names = [f"{name}-{number}" for number in range(count)]
     for each in names:
-        store.seed(each, 10)
+        store.seed(each, TURNS)
     return names

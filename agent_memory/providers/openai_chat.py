@@ -66,6 +66,7 @@ class OpenAIChatProvider(OpenAIProvider):
             "stream",
         }
     )
+    history = "messages"
     ours = {"stream_options": {"include_usage": True}}
     takes = TAKES
 

@@ -152,8 +152,8 @@ class OpenAIClients:
                 "carry, such as a line end or a blank at its end."
             )
         request = self._options.get("request") or {}
-        if not isinstance(request, dict):
-            raise InvalidProvider(f'{OPTIONS}["request"] is a dict, not {type(request).__name__}.')
+        _check_dict(request, f'{OPTIONS}["request"]')
+        _check_dict(request.get("extra_body") or {}, f'{OPTIONS}["request"]["extra_body"]')
         known = inspect.signature(self._resource(client).create).parameters
         for name in request:
             if name not in known or name in self._reserved:
@@ -162,3 +162,8 @@ class OpenAIClients:
                     "one that is not for settings. What only your server knows goes into "
                     "'extra_body'."
                 )
+
+
+def _check_dict(value: Any, name: str) -> None:
+    if not isinstance(value, dict):
+        raise InvalidProvider(f"{name} is a dict, not {type(value).__name__}.")

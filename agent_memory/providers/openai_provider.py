@@ -67,6 +67,9 @@ class OpenAIProvider(Provider):
     reserved: ClassVar[frozenset[str]]
     """The arguments of ``create()`` that ``request`` may not hold."""
 
+    history: ClassVar[str]
+    """The argument of ``create()`` that takes the messages."""
+
     ours: ClassVar[dict[str, Any]]
     """The arguments of every ``create()``, unless ``request`` overrides them."""
 
@@ -197,7 +200,18 @@ class OpenAIProvider(Provider):
         if not tools:  # both are refused without tools
             arguments |= {"tool_choice": None, "parallel_tool_calls": None}
         self.shape(request, arguments)
-        return {name: escaped(value) for name, value in arguments.items() if value is not None}
+        given = {name: escaped(value) for name, value in arguments.items() if value is not None}
+        return given | self._as_they_are(given)
+
+    def _as_they_are(self, given: dict[str, Any]) -> dict[str, Any]:
+        """
+        Return the arguments that send messages and tools as the JSON data that they are.
+
+        Given as arguments of their own, the client rebuilds them field by field,
+        which takes it longer than all else that a request needs.
+        """
+        plain = {name: given.pop(name) for name in (self.history, "tools") if name in given}
+        return {self.history: [], "extra_body": plain | (given.get("extra_body") or {})}
 
     def default(self, name: str) -> Any:
         """Return what the option ``request`` gives for an argument, or ``None``."""

@@ -64,6 +64,7 @@ class OpenAIResponsesProvider(OpenAIProvider):
     reserved = frozenset(
         {"background", "conversation", "input", "model", "previous_response_id", "stream"}
     )
+    history = "input"
     ours = {"store": False, "include": []}
     takes = TAKES
 

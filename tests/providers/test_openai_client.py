@@ -13,6 +13,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from agent_memory.exceptions import InvalidProvider
+from agent_memory.messages import Message, ToolCall
 from agent_memory.providers import build_provider
 from agent_memory.providers.openai_chat import OpenAIChatProvider
 from agent_memory.providers.openai_responses import OpenAIResponsesProvider
@@ -20,6 +21,7 @@ from agent_memory.responses import TextDelta
 from tests.providers.asking import (
     TWO_WAYS,
     WAYS,
+    WEATHER,
     ask,
     chunk,
     completing,
@@ -80,6 +82,48 @@ def test_the_options_are_the_arguments_of_the_client(server, build, way):
 
 
 @both
+def test_a_longer_history_costs_the_client_little(server, build, kind):
+    answered = {
+        OpenAIResponsesProvider: responding("complete", response(said("Hello."))),
+        OpenAIChatProvider: completing("complete", HELLO),
+    }[kind]
+    provider = build(kind)
+    short, long = (_history(count) for count in (1, 101))
+
+    def functions_called(request):
+        server.script(answered)
+        count = 0
+
+        def note(frame, event, argument):
+            nonlocal count
+            count += event == "call"
+
+        sys.setprofile(note)
+        try:
+            provider.complete(request)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    functions_called(long)  # what is done once only
+    assert functions_called(long) - functions_called(short) < 400 * 50
+
+
+def _history(turns):
+    """Make a prompt after so many turns, each of a question, a call, its result and an answer."""
+    messages = [Message("user", "What is the weather?")]
+    for number in range(turns):
+        call = ToolCall(id=f"call_{number}", name="get_weather", arguments={"city": "Paris"})
+        messages += [
+            Message("assistant", "", tool_calls=[call]),
+            Message("tool", "Rain.", tool_call_id=call.id),
+            Message("assistant", "It rains."),
+            Message("user", "And now?"),
+        ]
+    return prompt(*messages, tools=(WEATHER,))
+
+
+@both
 @pytest.mark.parametrize("way", TWO_WAYS)
 @pytest.mark.parametrize(
     ("options", "message"),
@@ -97,6 +141,7 @@ def test_the_options_are_the_arguments_of_the_client(server, build, way):
         ({"api_key": KEY, "max_retries": "many"}, "max_retries"),
         ({"api_key": KEY, "http_client": object()}, "http_client"),
         ({"api_key": KEY, "request": ["temperature"]}, r'\["request"\] is a dict'),
+        ({"api_key": KEY, "request": {"extra_body": "top_k"}}, r"extra_body.* is a dict"),
         ({"api_key": KEY, "request": {"temprature": 1}}, "cannot set 'temprature'"),
         ({"api_key": KEY, "request": {"stream": True}}, "cannot set 'stream'"),
         ({"api_key": KEY, "request": {"model": "m"}}, "cannot set 'model'"),
