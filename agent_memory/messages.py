@@ -15,7 +15,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, field_validator
 
-from agent_memory.parts import DocumentPart, FilePart, ImagePart, Part, RefusalPart, TextPart, Value
+from agent_memory.parts import (
+    DocumentPart,
+    FilePart,
+    ImagePart,
+    Part,
+    RefusalPart,
+    TextPart,
+    Value,
+    plain_text,
+    trusting,
+)
 
 __all__ = [
     "INTERRUPTED",
@@ -298,6 +308,9 @@ class Turn(Value):
         return tuple(call.result for call in self.tool_calls() if call.result is not None)
 
 
+_message = trusting(Message)
+
+
 def said(
     role: Role,
     content: tuple[Part, ...],
@@ -305,8 +318,8 @@ def said(
     tool_call_id: str | None = None,
 ) -> Message:
     """Return a message of what is valid already."""
-    return Message.trusted(
-        role=role, content=content, tool_calls=tool_calls, tool_call_id=tool_call_id
+    return _message(
+        {"role": role, "content": content, "tool_calls": tool_calls, "tool_call_id": tool_call_id}
     )
 
 
@@ -331,4 +344,4 @@ def answers(rounds: Iterable[Iterable[StepItem]], *, interrupted: bool) -> Itera
         if content or calls:
             yield said("assistant", tuple(content), tuple(calls))
         for call in calls:
-            yield said("tool", (TextPart.plain(call.told),), tool_call_id=call.id)
+            yield said("tool", (plain_text(call.told),), tool_call_id=call.id)

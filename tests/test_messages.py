@@ -28,6 +28,7 @@ from agent_memory.messages import (
     Usage,
     said,
 )
+from agent_memory.parts import plain_text
 from agent_memory.testing.contract.fidelity import odd_turns
 
 
@@ -196,7 +197,7 @@ def test_arguments_are_told_as_json_or_as_the_model_wrote_them():
 @pytest.mark.parametrize(
     ("trusted", "validated"),
     [
-        (TextPart.plain("Hello"), TextPart(text="Hello")),
+        (plain_text("Hello"), TextPart(text="Hello")),
         (said("user", (text("Hello"),)), Message("user", "Hello")),
         (
             said("assistant", (), (call(1),)),

@@ -16,7 +16,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from agent_memory.exceptions import UnsupportedFormat
-from agent_memory.messages import Step, StepItem, TextPart, Value
+from agent_memory.messages import Step, StepItem, Value
+from agent_memory.parts import plain_text
 from agent_memory.records import StoredPart
 
 FORMAT = 1
@@ -110,7 +111,7 @@ def decode_items(written: Sequence[Written]) -> list[list[tuple[StepItem, ...]]]
     turns = [[step.items for step in steps] for steps in _decode(_rounds, texts)]
     for rounds, (text, content) in zip(turns, written, strict=True):
         if text.endswith(_STEPS_END):
-            rounds[-1] = (*rounds[-1], TextPart.plain(content))
+            rounds[-1] = (*rounds[-1], plain_text(content))
     return turns
 
 

@@ -18,7 +18,6 @@ from agent_memory.messages import (
     Message,
     Replay,
     Step,
-    TextPart,
     Turn,
     TurnError,
     Usage,
@@ -26,6 +25,7 @@ from agent_memory.messages import (
     said,
 )
 from agent_memory.participants import Participant
+from agent_memory.parts import plain_text
 from agent_memory.records import (
     Heading,
     Reservation,
@@ -244,7 +244,7 @@ def window_messages(rows: Iterable[Row], conversation_id: str, using: str) -> tu
         if role == "assistant":
             messages += answers(next(rounds), interrupted=status == "failed")
         elif written == codec.TEXT_ALONE:
-            messages.append(said(role, (TextPart.plain(content),)))
+            messages.append(said(role, (plain_text(content),)))
         else:
             messages.append(said(role, next(parts)))
     return tuple(messages)
