@@ -24,6 +24,8 @@ def check_conversation_id(conversation_id: object) -> str:
 
 def readable(text: str) -> str:
     """Return a copy of text that every database holds: no NUL, no lone surrogates."""
+    if text.isascii() and "\0" not in text:
+        return text
     return UNSTORABLE.sub("\ufffd", text)
 
 

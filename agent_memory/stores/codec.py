@@ -37,6 +37,7 @@ _rounds = TypeAdapter(list[tuple[_Round, ...]])
 _SAID = '{"type":"text"}'
 TEXT_ALONE = f"[{_SAID}]"
 """The parts of a message that is just its readable content."""
+_NOTHING = "[]"
 _PARTS_END, _STEPS_END = f"{_SAID}]", f"{_SAID}]}}]"
 """How parts and steps end whose last text stands in the content."""
 
@@ -48,14 +49,21 @@ def encode(value: Any) -> str:
 
 def encode_items(items: Iterable[Value]) -> list[dict[str, Any]]:
     """Return items of a union as data: their ``type`` and what is not a default."""
+    kept = list(items)
+    return _typed(kept, [item.model_dump(exclude_defaults=True) for item in kept])
+
+
+def _typed(items: Iterable[Value], data: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        {"type": item.type, **item.model_dump(exclude_defaults=True)}  # type: ignore[attr-defined]  # each of a union has it
-        for item in items
+        {"type": item.type, **fields}  # type: ignore[attr-defined]  # each of a union has it
+        for item, fields in zip(items, data, strict=True)
     ]
 
 
 def encode_parts(parts: Sequence[StoredPart], content: str) -> str:
     """Return the text of a message's parts, of which none has bytes."""
+    if len(parts) == 1 and parts[0] == plain_text(content):
+        return TEXT_ALONE
     return encode(_beside(content, encode_items(parts)))
 
 
@@ -85,8 +93,8 @@ def whole(written: Written) -> str:
 
 def decode_parts(written: Iterable[Written]) -> list[tuple[StoredPart, ...]]:
     """Return the parts of many messages, decoded and validated at once."""
-    decoded: list[tuple[StoredPart, ...]] = _decode(_parts, map(whole, written))
-    return decoded
+    plain: dict[str, Any] = {_NOTHING: lambda _: (), TEXT_ALONE: lambda text: (plain_text(text),)}
+    return _decode_but(plain, _parts, written)
 
 
 def parts_value(data: Any) -> tuple[StoredPart, ...]:
@@ -97,8 +105,7 @@ def parts_value(data: Any) -> tuple[StoredPart, ...]:
 
 def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
     """Return the steps of many turns, decoded and validated at once."""
-    decoded: list[tuple[Step, ...]] = _decode(_steps, map(whole, written))
-    return decoded
+    return _decode_but({_NOTHING: lambda _: ()}, _steps, written)
 
 
 def decode_items(written: Sequence[Written]) -> list[list[tuple[StepItem, ...]]]:
@@ -113,6 +120,16 @@ def decode_items(written: Sequence[Written]) -> list[list[tuple[StepItem, ...]]]
         if text.endswith(_STEPS_END):
             rounds[-1] = (*rounds[-1], plain_text(content))
     return turns
+
+
+def _decode_but(
+    plain: dict[str, Any], adapter: TypeAdapter[Any], written: Iterable[Written]
+) -> list[Any]:
+    """Return values of texts, of which those in ``plain`` are made of the content alone."""
+    texts = list(written)
+    more = [whole(each) for each in texts if each[0] not in plain]
+    decoded = iter(_decode(adapter, more) if more else ())
+    return [plain[text](said) if text in plain else next(decoded) for text, said in texts]
 
 
 def _decode(adapter: TypeAdapter[Any], texts: Iterable[str]) -> Any:
@@ -130,11 +147,10 @@ def _decode(adapter: TypeAdapter[Any], texts: Iterable[str]) -> Any:
 
 
 def step_data(step: Step) -> dict[str, Any]:
-    """Return a step as data, without its replay blocks."""
-    return {
-        **step.model_dump(exclude_defaults=True, exclude={"items", "replay"}),
-        "items": encode_items(step.items),
-    }
+    """Return a step as data, without its replay blocks; the items are the last of it."""
+    data = step.model_dump(exclude_defaults=True, exclude={"replay"})
+    data["items"] = _typed(step.items, data.pop("items", ()))
+    return data
 
 
 def step_value(data: Any) -> Step:

@@ -33,9 +33,10 @@ def append(using: str, heading: Heading, turn: Turn, reservation: Reservation) -
     pauses.check_appends(reservation, turn)
 
     def work() -> StoredTurn:
+        made = turns.make(using, heading, turn, reservation)
         try:
             with durable(using):
-                stored = turns.write_turn(using, heading, turn, reservation, places)
+                stored = turns.write_turn(using, heading, turn, reservation, made, places)
         except IntegrityError:
             if not reservation.new:
                 raise
@@ -82,7 +83,8 @@ def append_directly(using: str, heading: Heading, turn: Turn) -> StoredTurn:
                     if again and turns.find(using, heading.id, turn_id) is not None:
                         transaction.set_rollback(True, using=using)  # recorded in between
                         continue
-                    stored = turns.write_turn(using, heading, turn, taken, places)
+                    made = turns.make(using, heading, turn, taken)
+                    stored = turns.write_turn(using, heading, turn, taken, made, places)
             except IntegrityError:
                 continue  # another one opened the conversation in between
             if stored is not None:

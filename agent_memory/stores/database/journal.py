@@ -28,7 +28,7 @@ from agent_memory.stores.attachments import set_aside
 from agent_memory.stores.database import attachments, files, queries, rows
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import durable
-from agent_memory.stores.database.turns import insert_placeholder, write_turn
+from agent_memory.stores.database.turns import insert_placeholder, make, write_turn
 
 
 def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
@@ -147,7 +147,8 @@ def record(using: str, conversation_id: str, token: str, *, hidden: bool) -> Ans
         begun_at=datetime.fromisoformat(told["begun"]),
         journalled=True,
     )
-    stored = write_turn(using, heading, turn, reservation)
+    made = make(using, heading, turn, reservation)
+    stored = write_turn(using, heading, turn, reservation, made)
     assert stored is not None
     return Answered(turn, stored)
 

@@ -27,6 +27,7 @@ from agent_memory.stores.database import (
     rows,
     settling,
 )
+from agent_memory.stores.database.transactions import fleeting
 from agent_memory.stores.database.turns import insert_placeholder
 
 ATTEMPTS = 5
@@ -161,7 +162,8 @@ class Obstacle(NamedTuple):
 
 def _update(wanted: Wanted) -> Reservation | None:
     statement = queries.reserve(wanted.owner, wanted.once is not None, wanted.resume)
-    row = statement.run(wanted.using, **wanted.values)
+    with fleeting(wanted.using):
+        row = statement.run(wanted.using, **wanted.values)
     return None if row is None else fill(wanted.reservation(), row, wanted.using)
 
 

@@ -25,7 +25,7 @@ from agent_memory.messages import (
     said,
 )
 from agent_memory.participants import Participant
-from agent_memory.parts import plain_text
+from agent_memory.parts import plain_text, trusting
 from agent_memory.records import (
     Heading,
     Reservation,
@@ -42,6 +42,8 @@ from agent_memory.stores.pauses import without_replay
 MAX_INTEGER = 2**31 - 1
 
 Row = tuple[Any, ...]
+
+_usage = trusting(Usage)
 
 
 @cache
@@ -270,6 +272,8 @@ def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
     codec.check_format(max([row[9] for row in rows], default=codec.FORMAT))
     all_parts = codec.decode_parts((row[5], row[3]) for row in rows)
     all_steps = codec.decode_steps((row[6], row[3]) for row in rows)
+    speakers = {(type_id, key) for type_id, key in (row[11:13] for row in rows)}
+    participants = {speaker: participant_value(*speaker, using) for speaker in speakers}
     return [
         StoredMessage(
             id=str(row[0]),
@@ -279,11 +283,11 @@ def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
             created_at=aware(row[4]),
             parts=parts,
             steps=steps,
-            meta=json.loads(row[7]),
+            meta={} if row[7] == "{}" else json.loads(row[7]),
             status=row[8],
             agent=row[10],
-            participant=participant_value(row[11], row[12], using),
-            usage=Usage(**dict(zip(TOTALS, row[13:], strict=True))),
+            participant=participants[row[11:13]],
+            usage=_usage(dict(zip(TOTALS, row[13:], strict=True))),
         )
         for row, parts, steps in zip(rows, all_parts, all_steps, strict=True)
     ]
@@ -314,5 +318,5 @@ def stored_conversation(row: Row, using: str) -> StoredConversation:
         opened_at=aware(row[6]),
         last_activity=aware(row[7]),
         turns=row[8],
-        usage=Usage(**dict(zip(TOTALS, row[9:], strict=True))),
+        usage=_usage(dict(zip(TOTALS, row[9:], strict=True))),
     )

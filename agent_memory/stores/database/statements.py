@@ -28,7 +28,8 @@ class Param(Expression):
     def __init__(self, name: str, field: models.Field[Any, Any]) -> None:
         super().__init__(output_field=field)
         self.name = name
-        self.is_text = isinstance(field, models.CharField | models.TextField)
+        stored: Any = getattr(field, "target_field", field)
+        self.is_text = isinstance(stored, models.CharField | models.TextField)
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         return "%s", [self]
@@ -70,10 +71,12 @@ class Compiled:
     ) -> None:
         self.text = text
         self.params = tuple(params)
-        self.given = [
-            (place, param.name, param.output_field, param.is_text)
-            for place, param in enumerate(params)
-            if isinstance(param, Param)
+        given = [(place, each) for place, each in enumerate(params) if isinstance(each, Param)]
+        self.texts = [
+            (place, each.name, each.output_field) for place, each in given if each.is_text
+        ]
+        self.others = [
+            (place, each.name, each.output_field) for place, each in given if not each.is_text
         ]
         self.columns = list(columns)
         found = sql.Query(None).get_compiler(using).get_converters(self.columns)
@@ -82,10 +85,15 @@ class Compiled:
     def bind(self, values: Mapping[str, Any], connection: Any) -> list[Any]:
         """Return the parameters; what is given for several of a type is adapted once."""
         bound = list(self.params)
-        adapted: dict[tuple[int, type], Any] = {}
-        for place, name, field, is_text in self.given:
+        for place, name, field in self.texts:
             value = values[name]
-            if value is not None and not (is_text and type(value) is str):
+            if value is not None and type(value) is not str:
+                value = field.get_db_prep_value(value, connection, prepared=False)
+            bound[place] = value
+        adapted: dict[tuple[int, type], Any] = {}
+        for place, name, field in self.others:
+            value = values[name]
+            if value is not None:
                 known = id(value), type(field)
                 if known not in adapted:
                     adapted[known] = field.get_db_prep_value(value, connection, prepared=False)

@@ -9,6 +9,9 @@ from django.db import connections, transaction
 
 from agent_memory.exceptions import TransactionOpen
 
+NORMAL = 1
+"""The level of ``PRAGMA synchronous`` at which a commit to a write-ahead log does not wait."""
+
 
 def in_transaction(using: str) -> bool:
     """Tell whether a caller's transaction is open; that of a ``TestCase`` is not meant."""
@@ -26,6 +29,33 @@ def durable(using: str) -> Iterator[None]:
         raise TransactionOpen
     with transaction.atomic(using, durable=True):
         yield
+
+
+@contextmanager
+def fleeting(using: str) -> Iterator[None]:
+    """
+    Let what the block commits be lost by a power cut, where SQLite would wait for the disk.
+
+    A power cut ends all who use the file, so what says that one of them is at work may
+    go with them. Only with a write-ahead log: there the next commit that waits brings
+    those before it along, in order.
+    """
+    connection = connections[using]
+    if connection.vendor != "sqlite" or in_transaction(using):
+        yield
+        return
+    connection.ensure_connection()
+    run = connection.connection.execute
+    ((synchronous,),) = run("PRAGMA synchronous")
+    ((mode,),) = run("PRAGMA journal_mode")
+    if mode != "wal" or synchronous <= NORMAL:
+        yield
+        return
+    run(f"PRAGMA synchronous = {NORMAL}")
+    try:
+        yield
+    finally:
+        run(f"PRAGMA synchronous = {synchronous}")
 
 
 def connected() -> set[str]:

@@ -30,11 +30,27 @@ def insert_placeholder(
     )
 
 
+class Made(NamedTuple):
+    """What a turn's two rows hold but for their positions, made before a row is locked."""
+
+    ended: datetime
+    user: dict[str, Any]
+    assistant: dict[str, Any]
+
+
+def make(using: str, heading: Heading, turn: Turn, reservation: Reservation) -> Made:
+    """Return the rows of a turn that ends now."""
+    ended = rows.local(datetime.now(UTC))
+    begun = rows.local(reservation.begun_at)
+    return Made(ended, *rows.turn_rows(heading, turn, reservation, using, begun=begun, ended=ended))
+
+
 def write_turn(
     using: str,
     heading: Heading,
     turn: Turn,
     reservation: Reservation,
+    made: Made,
     places: Mapping[str, Place] = attachments.NOWHERE,
 ) -> StoredTurn | None:
     """
@@ -44,7 +60,7 @@ def write_turn(
     that a paused one asks for are written with them. Returns ``None``, and
     writes nothing, when the reservation was lost.
     """
-    now = rows.local(datetime.now(UTC))
+    now, user, assistant = made
     usage = rows.totals([*rows.usages(turn), turn.title_usage])
     paused = turn.status == "paused"
     asked = asked_in(turn, heading.approvals) if paused else ()
@@ -75,8 +91,6 @@ def write_turn(
         if reservation.journalled:
             queries.drop_journal.run(using, id=heading.id)
     attachments.keep(using, heading.id, [turn.user], now, places, new=reservation.new)
-    begun = rows.local(reservation.begun_at)
-    user, assistant = rows.turn_rows(heading, turn, reservation, using, begun=begun, ended=now)
     user["position"], assistant["position"] = position, position + 1
     user_id, assistant_id = queries.turn_rows.run(using, user, assistant)
     if asked:
