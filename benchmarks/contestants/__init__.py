@@ -9,7 +9,7 @@ from benchmarks.contestants.django_ai_assistant import DjangoAIAssistant
 from benchmarks.contestants.langchain_history import LangChainHistory
 from benchmarks.contestants.langgraph_saver import LangGraphSaver
 from benchmarks.contestants.openai_agents import SQLAlchemySessions, SQLiteSessions
-from benchmarks.contestants.ours import OurJournalledTurn, OurPrompt, OurStore
+from benchmarks.contestants.ours import OurJournalledTurn, OurPageOfEntries, OurPrompt, OurStore
 from benchmarks.contestants.pydantic_ai_recipe import PydanticAIRecipe
 from benchmarks.contestants.raw_driver import RawDriver
 
@@ -17,6 +17,7 @@ ALL: tuple[type[Contestant], ...] = (
     RawDriver,
     BareORM,
     OurStore,
+    OurPageOfEntries,
     OurJournalledTurn,
     OurPrompt,
     SQLiteSessions,

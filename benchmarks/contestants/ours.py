@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.contestants.bare_orm import BATCH, DjangoContestant
 from benchmarks.contestants.base import DEFAULT_USER
-from benchmarks.turns import Turn, image, turns
+from benchmarks.turns import MESSAGES, Turn, image, turns
 
 LABEL = "benchmarks.Coach"
 
@@ -70,17 +70,20 @@ class OurStore(DjangoContestant):
     def history(self, conversation: str) -> list[Any]:
         return [*self.store.load(conversation)]
 
+    def entries(self, size: int) -> int:
+        """Return how many of our entries hold so many messages: an answer's are one."""
+        return -(-size * 2 // MESSAGES)
+
     def cursor(self, conversation: str, number: int, size: int = 25) -> Any:
         cursor = None
         for _ in range(number - 1):
-            page = self.store.paginate_conversation_messages(
-                conversation, per_page=size, cursor=cursor
-            )
-            cursor = page.next_cursor
+            cursor = self.page(conversation, cursor, size).next_cursor
         return cursor
 
     def page(self, conversation: str, cursor: Any, size: int = 25) -> Any:
-        return self.store.paginate_conversation_messages(conversation, per_page=size, cursor=cursor)
+        return self.store.paginate_conversation_messages(
+            conversation + self.mark, per_page=self.entries(size), cursor=cursor
+        )
 
     def latest(self, participant: int) -> Any:
         from agent_memory import Participant
@@ -140,6 +143,17 @@ def seeded_turn(heading: Any, turn: Any, made_of: Turn) -> list[dict[str, Any]]:
     return [
         {**same, **row, "position": 2 * number + place} for place, (same, row) in enumerate(whole)
     ]
+
+
+class OurPageOfEntries(OurStore):
+    """A page of as many entries as others have messages, which holds twice as many turns."""
+
+    name = "agent_memory, 25 entries"
+    only = frozenset({"page"})
+    mark = "-entries"
+
+    def entries(self, size: int) -> int:
+        return size
 
 
 class OurJournalledTurn(OurStore):

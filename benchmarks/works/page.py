@@ -10,14 +10,14 @@ SIZE, DEEP = 25, 400
 
 def run(bench: Bench) -> Outcome:
     size = max(bench.sizes)
-    deep = max(2, min(DEEP, size // SIZE // 4))  # our page of 25 holds 50 of these messages
+    deep = max(2, min(DEEP, size // SIZE // 4))  # a page of 25 of our entries holds 50 messages
     contestants = bench.taking_part("page", messages=size, pages=True)
     bench.seed(contestants, "pages", size)
     bench.database.settle()
     table = Table(
         f"A page of {SIZE} of {size:,} messages",
         "s",
-        note="A page of ours holds twice as many turns: a question, and an answer with its calls.",
+        note="An answer with its calls is one entry of ours, so 13 entries are what 25 messages are.",
     )
     for number in (1, deep):
         cursors = {each.name: each.cursor("pages", number, SIZE) for each in contestants}

@@ -85,7 +85,7 @@ def local(moment: datetime) -> datetime:
 
 def aware(moment: datetime) -> datetime:
     """Return a moment that the project keeps as an aware one."""
-    return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
+    return timezone.make_aware(moment) if moment.tzinfo is None else moment
 
 
 def totals(usages: Iterable[Usage]) -> dict[str, int]:
