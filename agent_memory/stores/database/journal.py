@@ -25,10 +25,9 @@ from agent_memory.participants import Participant
 from agent_memory.records import Answered, Heading, Once, Reservation
 from agent_memory.stores import codec
 from agent_memory.stores.attachments import set_aside
-from agent_memory.stores.database import attachments, files, queries, rows
+from agent_memory.stores.database import attachments, files, queries, rows, turns
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.transactions import durable
-from agent_memory.stores.database.turns import insert_placeholder, make, write_turn
 
 
 def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: float) -> bool:
@@ -56,7 +55,7 @@ def write(using: str, reservation: Reservation, entry: JournalEntry, seconds: fl
             if reservation.new and not (again and _mark(using, values)):
                 if entry.heading is None:  # the step before it was refused
                     return False
-                insert_placeholder(using, entry.heading, values, journalled=True)
+                turns.insert_placeholder(using, entry.heading, values, journalled=True)
             elif not reservation.new and not _mark(using, values):
                 return False
             attachments.keep(
@@ -147,8 +146,8 @@ def record(using: str, conversation_id: str, token: str, *, hidden: bool) -> Ans
         begun_at=datetime.fromisoformat(told["begun"]),
         journalled=True,
     )
-    made = make(using, heading, turn, reservation)
-    stored = write_turn(using, heading, turn, reservation, made)
+    made = turns.make(using, heading, turn, reservation)
+    stored = turns.write_turn(using, heading, turn, reservation, made)
     assert stored is not None
     return Answered(turn, stored)
 
