@@ -67,8 +67,9 @@ def written(
     Gives their places, by hash, to the block, whose transaction is to write the
     rows that name them. When it raises, what no row names is removed.
     """
-    alias, wanted = conf.attachment_storage(), files_of(messages)
-    if alias is None or not wanted:
+    wanted = files_of(messages)
+    alias = conf.attachment_storage() if wanted else None
+    if alias is None:
         yield {}
         return
     known = set() if new else retried(using, partial(known_of, using, conversation_id, wanted))
