@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from typing_extensions import TypedDict  # pydantic brings it, and takes no other on Python 3.11
 
 from agent_memory.exceptions import UnsupportedFormat
 from agent_memory.messages import Step, StepItem, Value
@@ -26,7 +27,7 @@ Written = tuple[str, str]
 """The JSON of a row's parts or steps, and its readable content."""
 
 
-class _Round(Value):
+class _Round(TypedDict):
     items: tuple[StepItem, ...]
 
 
@@ -111,13 +112,14 @@ def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
 def decode_items(written: Sequence[Written]) -> list[list[tuple[StepItem, ...]]]:
     """Return only the items of the steps of many turns, which is all that a model is told."""
     end = _STEPS_END.removeprefix(_SAID)
+    beside = [text.endswith(_STEPS_END) for text, _ in written]
     texts = [
-        f"{text.removesuffix(_STEPS_END).rstrip(',')}{end}" if text.endswith(_STEPS_END) else text
-        for text, _ in written
+        text[: -len(_STEPS_END)].rstrip(",") + end if is_beside else text
+        for is_beside, (text, _) in zip(beside, written, strict=True)
     ]
-    turns = [[step.items for step in steps] for steps in _decode(_rounds, texts)]
-    for rounds, (text, content) in zip(turns, written, strict=True):
-        if text.endswith(_STEPS_END):
+    turns = [[step["items"] for step in steps] for steps in _decode(_rounds, texts)]
+    for rounds, is_beside, (_, content) in zip(turns, beside, written, strict=True):
+        if is_beside:
             rounds[-1] = (*rounds[-1], plain_text(content))
     return turns
 
