@@ -256,7 +256,8 @@ class DatabaseConversationStore(ConversationStore):
         using = self.reading
         position = rows.MAX_INTEGER if below is None else below
         found = readings.page(size + 1).rows(using, id=conversation_id, position=position)
-        return Page.of(rows.stored_messages(found, using), size, cursors.message_cursor)
+        shown = tuple(rows.stored_messages(found[:size], using))
+        return Page(shown, cursors.message_cursor(shown[-1]) if len(found) > size else None)
 
     def read_attachment(self, conversation_id: str, attachment_id: str) -> bytes:
         """See ConversationStore.read_attachment(); one statement, where turns are written."""
