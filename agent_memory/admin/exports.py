@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
+from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from django.utils.text import slugify
@@ -14,7 +16,7 @@ from django.utils.text import slugify
 from agent_memory.admin.pages import TOKENS
 from agent_memory.models import Conversation, ConversationMessage, ToolApproval
 from agent_memory.stores import codec
-from agent_memory.stores.database.rows import MAX_INTEGER, participant_value
+from agent_memory.stores.database.rows import participant_value
 from agent_memory.views import HEADERS, as_sent
 
 FORMAT = "agent_memory.conversation"
@@ -25,14 +27,17 @@ ROWS = 50
 
 
 def rows_of(conversation: Conversation, *related: str) -> Iterator[ConversationMessage]:
-    """Yield the messages that are there now, oldest first, read by keyset."""
+    """Yield the messages that are there now, oldest first: those that lead, then stretch by stretch."""
     messages = ConversationMessage.objects.using(conversation._state.db)
-    found = messages.filter(conversation=conversation.pk, position__lt=conversation.next_position)
+    found = messages.filter(conversation=conversation.pk)
     found = found.defer("replay").order_by("position").prefetch_related("approvals", *related)
-    last = -MAX_INTEGER
-    while page := list(found.filter(position__gt=last)[:ROWS]):
+    end = conversation.next_position
+    stretches = (
+        Q(position__gte=first, position__lt=min(first + ROWS, end)) for first in range(0, end, ROWS)
+    )
+    for stretch in chain([Q(position__lt=0)], stretches):
+        page = list(found.filter(stretch))
         yield from page
-        last = page[-1].position
         # A row and what was prefetched for it hold each other: let go now, not by a collection.
         for row in page:
             vars(row)["_prefetched_objects_cache"].clear()

@@ -24,6 +24,7 @@ from agent_memory.messages import (
 )
 from agent_memory.models import Conversation, ConversationMessage, ToolApproval
 from agent_memory.records import StoredAttachment, StoredPart, readable
+from agent_memory.stores.database.readings import lower_ends
 from agent_memory.views import AttachmentView
 
 ROWS = 40
@@ -116,7 +117,10 @@ def page_before(conversation: Conversation, position: int | None = None) -> Tran
         .defer("replay")
         .prefetch_related("participant", "approvals__decided_by")
     )
-    found = list(rows[: ROWS + 1])
+    for lowest in lower_ends(position, ROWS + 1):
+        found = list(rows.filter(position__gte=lowest)[: ROWS + 1])
+        if len(found) > ROWS:
+            break
     shown = found[:ROWS]
     return TranscriptPage(
         [bubble(row) for row in reversed(shown)],

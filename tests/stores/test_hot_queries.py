@@ -12,7 +12,8 @@ from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
 from agent_memory import Message
-from agent_memory.admin.exports import as_json
+from agent_memory.admin.exports import as_json, rows_of
+from agent_memory.admin.transcript import page_before
 from agent_memory.approvals import Deny
 from agent_memory.exceptions import ConversationBusy
 from agent_memory.journals import JournalEntry
@@ -209,6 +210,55 @@ def test_a_whole_turn_fetches_its_window_and_what_it_changed(db, fetched, turns)
     filled(store, turns)
     window, changed = 20, 3  # the conversation as it is reserved, the keys of two new rows
     assert window <= fetched(lambda: whole_turn(store)) <= window + changed
+
+
+TURNS = 2000
+
+
+@pytest.fixture
+def long_alone(transactional_db: None) -> DatabaseConversationStore:
+    """Store a conversation that is its whole table, where a planner may prefer to walk."""
+    if connection.vendor != "mysql":
+        pytest.skip("MariaDB alone tells what a session read: TEST_DATABASE=mariadb uv run pytest")
+    store = warmed(DatabaseConversationStore())
+    Conversation.objects.all().delete()
+    store.append("long", a_turn())
+    pair = list(ConversationMessage.objects.order_by("position").values())
+    ConversationMessage.objects.bulk_create(
+        ConversationMessage(**row | {"id": None, "position": 2 * number + row["position"]})
+        for number in range(1, TURNS)
+        for row in pair
+    )
+    Conversation.objects.update(next_position=2 * TURNS, turn_count=TURNS)
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE TABLE {ConversationMessage._meta.db_table}")
+    return store
+
+
+@pytest.mark.parametrize(
+    ("read", "most"),
+    [
+        (lambda store: store.paginate_conversation_messages("long", per_page=25), 60),
+        (lambda store: store.paginate_conversation_messages("long", per_page=25, cursor="900"), 60),
+        (lambda store: store.paginate_conversation_messages("long", per_page=25, cursor="20"), 60),
+        (lambda store: store.load("long", keep_last_turns=10), 60),
+        (lambda _: page_before(Conversation.objects.get(), 900), 200),
+        (lambda _: list(rows_of(Conversation.objects.get())), 3 * 2 * TURNS),
+    ],
+    ids=["first page", "deep page", "last page", "window", "transcript", "export"],
+)
+def test_the_server_reads_hardly_more_than_it_gives(long_alone, read, most):
+    read(long_alone)
+    before = rows_read()
+    read(long_alone)
+    assert rows_read() - before <= most
+
+
+def rows_read() -> int:
+    """Return how many rows and entries of indexes the server has read for this session."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW SESSION STATUS LIKE 'Handler_read%'")
+        return sum(int(count) for name, count in cursor.fetchall() if "rnd" not in name)
 
 
 # What it takes of memory.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce, Greatest
 
 from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.stores.database.statements import Param, Select
-from agent_memory.stores.database.terms import RESERVED, TOTALS, integer, of
+from agent_memory.stores.database.terms import MAX_INTEGER, RESERVED, TOTALS, integer, of
 
 WINDOW = ("position", "role", "status", "format", "content", "parts", "steps")
 
@@ -103,14 +103,31 @@ PAGE = (
 )
 
 
+HOLES = 100
+"""How many rows that somebody deleted by hand may be missing from what is read at once."""
+
+
+def lower_ends(below: int | None, rows: int) -> Iterator[int]:
+    """
+    Yield from where on to seek so many rows below a position: nearby, then anywhere.
+
+    The positions of a conversation follow each other. To a range with one end MariaDB
+    walks from the newest message, where the conversation is a large part of its table.
+    """
+    if below is not None and (nearby := below - rows - HOLES) > 0:
+        yield nearby
+    yield -MAX_INTEGER
+
+
 @cache
 def page(rows: int) -> Select:
-    """So many messages below a position, newest first."""
+    """So many messages below a position and from another one on, newest first."""
     return Select(
         lambda: (
             ConversationMessage.objects.filter(
                 conversation=of(Conversation, "id"),
                 position__lt=of(ConversationMessage, "position"),
+                position__gte=Param("lowest", integer),
             )
             .order_by("-position")
             .values_list(*PAGE)[:rows]

@@ -36,10 +36,8 @@ from agent_memory.records import (
 from agent_memory.stores import codec
 from agent_memory.stores.attachments import set_aside
 from agent_memory.stores.database.attachments import with_bytes
-from agent_memory.stores.database.terms import TOTALS, UNANSWERED, UNSAID
+from agent_memory.stores.database.terms import MAX_INTEGER, TOTALS, UNANSWERED, UNSAID
 from agent_memory.stores.pauses import without_replay
-
-MAX_INTEGER = 2**31 - 1
 
 Row = tuple[Any, ...]
 

@@ -56,7 +56,7 @@ from agent_memory.stores.database import (
 from agent_memory.stores.database.held import HeldReservation
 from agent_memory.stores.database.packets import check_fits
 from agent_memory.stores.database.retrying import retried
-from agent_memory.stores.database.terms import RESERVED
+from agent_memory.stores.database.terms import MAX_INTEGER, RESERVED
 from agent_memory.stores.database.transactions import connected, give_back, in_transaction
 from agent_memory.stores.holding import Wanted
 from agent_memory.stores.keeping import Listing
@@ -111,7 +111,7 @@ class DatabaseConversationStore(ConversationStore):
         if reservation is not None and (reservation.new or reservation.placeholder):
             return ()
         using = self.writing
-        last = {"id": conversation_id, "rows": wanted or rows.MAX_INTEGER}
+        last = {"id": conversation_id, "rows": wanted or MAX_INTEGER}
         if reservation is None:
             found = retried(using, lambda: readings.last_turns.rows(using, **last))
         elif (end := reservation.next_position) is not None:
@@ -254,8 +254,12 @@ class DatabaseConversationStore(ConversationStore):
     def _page(self, conversation_id: str, size: int, below: int | None) -> MessagePage:
         """See ConversationStore.paginate_conversation_messages(); one statement."""
         using = self.reading
-        position = rows.MAX_INTEGER if below is None else below
-        found = readings.page(size + 1).rows(using, id=conversation_id, position=position)
+        position = MAX_INTEGER if below is None else below
+        page = readings.page(size + 1)
+        for lowest in readings.lower_ends(below, size + 1):
+            found = page.rows(using, id=conversation_id, position=position, lowest=lowest)
+            if len(found) > size:
+                break
         shown = tuple(rows.stored_messages(found[:size], using))
         return Page(shown, cursors.message_cursor(shown[-1]) if len(found) > size else None)
 

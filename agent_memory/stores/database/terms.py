@@ -11,6 +11,9 @@ from agent_memory.models import Conversation
 from agent_memory.stores.codec import FORMAT
 from agent_memory.stores.database.statements import Param
 
+MAX_INTEGER = 2**31 - 1
+"""The largest that every database holds in a column of integers."""
+
 TOTALS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 
 RESERVED = (
