@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from django.db.models import Q
@@ -27,16 +26,14 @@ ROWS = 50
 
 
 def rows_of(conversation: Conversation, *related: str) -> Iterator[ConversationMessage]:
-    """Yield the messages that are there now, oldest first: those that lead, then stretch by stretch."""
+    """Yield the messages that are there now, oldest first, stretch by stretch."""
     messages = ConversationMessage.objects.using(conversation._state.db)
     found = messages.filter(conversation=conversation.pk)
     found = found.defer("replay").order_by("position").prefetch_related("approvals", *related)
     end = conversation.next_position
-    stretches = (
-        Q(position__gte=first, position__lt=min(first + ROWS, end)) for first in range(0, end, ROWS)
-    )
-    for stretch in chain([Q(position__lt=0)], stretches):
-        page = list(found.filter(stretch))
+    for first in range(0, max(1, end), ROWS):
+        stretch = Q(position__gte=first) if first else Q()  # some lead, at positions below 0
+        page = list(found.filter(stretch, position__lt=min(first + ROWS, end)))
         yield from page
         # A row and what was prefetched for it hold each other: let go now, not by a collection.
         for row in page:

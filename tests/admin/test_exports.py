@@ -208,9 +208,9 @@ def test_a_download_reads_page_by_page_and_sends_what_it_has_read(
                 break
         of_one_page = len(captured)
         assert of_one_page <= 4
-        assert len(_pages(captured)) == 2  # what leads, and the first questions
+        assert len(_pages(captured)) == 1
         list(reading)
-        assert len(_pages(captured)) == 4
+        assert len(_pages(captured)) == 3
 
 
 def _pages(captured: CaptureQueriesContext) -> list[str]:
