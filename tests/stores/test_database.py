@@ -16,6 +16,7 @@ from django.db import IntegrityError, connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from agent_memory import Agent, Message, Participant, RemembersConversations
+from agent_memory.admin import transcript
 from agent_memory.approvals import Deny
 from agent_memory.exceptions import (
     ApprovalsPending,
@@ -30,7 +31,7 @@ from agent_memory.messages import Step, TextPart, ToolCall, Turn, Usage
 from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.records import Heading
 from agent_memory.signals import conversation_cleared
-from agent_memory.stores.database import DatabaseConversationStore
+from agent_memory.stores.database import DatabaseConversationStore, readings
 from agent_memory.testing import ScriptedProvider
 
 ADA = Participant("auth.user", "1")
@@ -233,6 +234,28 @@ def test_a_page_reads_no_row_after_it(store, conversation_id):
     _, older = store.paginate_conversation_messages(conversation_id, per_page=2)
     ConversationMessage.objects.filter(id__lt=int(older.id)).update(parts="not JSON")
     assert len(store.paginate_conversation_messages(conversation_id, per_page=1)) == 1
+
+
+@pytest.mark.parametrize("read", ["store", "transcript"])
+def test_pages_go_on_below_rows_that_were_deleted_by_hand(store, monkeypatch, read):
+    monkeypatch.setattr(readings, "HOLES", 3)
+    monkeypatch.setattr(transcript, "ROWS", 4)
+    filled(store, 10)
+    ConversationMessage.objects.filter(position__range=(2, 13)).delete()
+    found: list[int] = []
+    if read == "store":
+        cursor = None
+        while cursor is not None or not found:
+            page = store.paginate_conversation_messages("filled", per_page=4, cursor=cursor)
+            found += [message.position for message in page]
+            cursor = page.next_cursor
+    else:
+        position: int | None = 20
+        while position is not None:
+            shown = transcript.page_before(Conversation.objects.get(), position)
+            found += [bubble.row.position for bubble in reversed(shown.bubbles)]
+            position = shown.older
+    assert found == [19, 18, 17, 16, 15, 14, 1, 0]
 
 
 def plan(sql: str) -> str:

@@ -95,7 +95,10 @@ def test_a_lower_level_of_the_project_stays(opened):
     assert level(using) == 0
 
 
-def test_inside_a_transaction_the_level_stays(opened):
+@pytest.mark.parametrize("of_test_case", [False, True])
+def test_inside_a_transaction_the_level_stays(opened, of_test_case):
     using = opened("wal")
-    with transaction.atomic(using), fleeting(using):
+    block = transaction.atomic(using)
+    block._from_testcase = of_test_case
+    with block, fleeting(using):
         assert level(using) == FULL

@@ -252,7 +252,11 @@ class DatabaseConversationStore(ConversationStore):
         return found[0][0] if found else None
 
     def _page(self, conversation_id: str, size: int, below: int | None) -> MessagePage:
-        """See ConversationStore.paginate_conversation_messages(); one statement."""
+        """
+        See ConversationStore.paginate_conversation_messages(); one statement.
+
+        A second one, where rows were deleted by hand.
+        """
         using = self.reading
         position = MAX_INTEGER if below is None else below
         page = readings.page(size + 1)

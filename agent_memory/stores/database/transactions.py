@@ -41,10 +41,14 @@ def fleeting(using: str) -> Iterator[None]:
     those before it along, in order.
     """
     connection = connections[using]
-    if connection.vendor != "sqlite" or in_transaction(using):
+    # In a TestCase's transaction too the level cannot be changed.
+    if (
+        connection.vendor != "sqlite"
+        or connection.in_atomic_block
+        or not connection.get_autocommit()
+    ):
         yield
         return
-    connection.ensure_connection()
     run = connection.connection.execute
     ((synchronous,),) = run("PRAGMA synchronous")
     ((mode,),) = run("PRAGMA journal_mode")
