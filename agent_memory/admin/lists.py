@@ -15,7 +15,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from agent_memory.admin.states import CONDITIONS, State
+from agent_memory.admin.states import State, in_state
 from agent_memory.messages import Role, Status
 from agent_memory.models import Conversation
 
@@ -109,7 +109,7 @@ class StateFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> Any:
         if self.value() is None:
             return queryset
-        condition = CONDITIONS.get(str(self.value()))
+        condition = in_state(str(self.value()))
         return queryset.none() if condition is None else queryset.filter(condition)
 
 

@@ -100,11 +100,14 @@ def test_failed_and_paused_turns_and_refusals_are_marked(admin_client: Client, a
 def test_a_call_that_nobody_decided_on_in_time_waits_no_more(admin_client: Client) -> None:
     pause("one", PAY, expires_at=datetime.now(UTC) - HOUR)
     pause("two", PAY, expires_at=datetime.now(UTC) + HOUR)
-    late, waiting = (
-        bubbles(page_of(admin_client, conversation_page(each)))[1][1] for each in ("one", "two")
-    )
-    assert "pay approval expired" in late
-    assert "pay waits for approval" in waiting
+    late, waiting = (page_of(admin_client, conversation_page(each)) for each in ("one", "two"))
+    assert "pay approval expired" in bubbles(late)[1][1]
+    assert "pay waits for approval" in bubbles(waiting)[1][1]
+    for page, state in ((late, "decided"), (waiting, "waiting")):
+        assert f'data-state="{state}"' in page
+    for state, name in (("decided", "one"), ("waiting", "two")):
+        listed = admin_client.get(f"{CONVERSATIONS}?state={state}").context["cl"].result_list
+        assert [each.pk for each in listed] == [name]
 
 
 def test_who_decided_on_a_call_and_why_is_told(admin_client: Client, ann: User) -> None:
