@@ -17,12 +17,13 @@ from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic brings it, and takes no other on Python 3.11
 
 from agent_memory.exceptions import UnsupportedFormat
-from agent_memory.messages import Step, StepItem, Value
+from agent_memory.messages import Step, StepItem
 from agent_memory.parts import plain_text
 from agent_memory.records import StoredPart
 
 FORMAT = 1
 
+Item = StoredPart | StepItem
 Written = tuple[str, str]
 """The JSON of a row's parts or steps, and its readable content."""
 
@@ -48,17 +49,14 @@ def encode(value: Any) -> str:
     return _encoder.encode(value)
 
 
-def encode_items(items: Iterable[Value]) -> list[dict[str, Any]]:
+def encode_items(items: Iterable[Item]) -> list[dict[str, Any]]:
     """Return items of a union as data: their ``type`` and what is not a default."""
     kept = list(items)
     return _typed(kept, [item.model_dump(exclude_defaults=True) for item in kept])
 
 
-def _typed(items: Iterable[Value], data: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {"type": item.type, **fields}  # type: ignore[attr-defined]  # each of a union has it
-        for item, fields in zip(items, data, strict=True)
-    ]
+def _typed(items: Iterable[Item], data: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"type": item.type, **fields} for item, fields in zip(items, data, strict=True)]
 
 
 def encode_parts(parts: Sequence[StoredPart], content: str) -> str:
