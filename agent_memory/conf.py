@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 DEFAULTS: dict[str, Any] = {
@@ -81,8 +82,6 @@ def user_settings() -> dict[str, Any]:
 
     Raises ``ImproperlyConfigured`` for anything but a dict or ``None``.
     """
-    from django.conf import settings
-
     written = getattr(settings, "AGENT_MEMORY", None)
     if written is None:
         return {}

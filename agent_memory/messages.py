@@ -10,7 +10,7 @@ Equality of values is the test of every round trip.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, field_validator
@@ -189,15 +189,15 @@ class Step(Value):
     @property
     def text(self) -> str:
         """The text parts, joined."""
-        return "".join(item.text for item in self.items if isinstance(item, TextPart))
+        return "".join([item.text for item in self.items if item.type == "text"])
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls of the project's tools, in order."""
-        return tuple(item for item in self.items if isinstance(item, ToolCall))
+        return tuple([item for item in self.items if item.type == "tool_call"])
 
     def provider_tool_calls(self) -> tuple[ProviderToolCall, ...]:
         """Return the calls that the provider ran itself, in order."""
-        return tuple(item for item in self.items if isinstance(item, ProviderToolCall))
+        return tuple([item for item in self.items if item.type == "provider_tool_call"])
 
     def with_results(self, results: dict[int, ToolResult]) -> Step:
         """Return a copy with results on the calls, by their index among the calls."""
@@ -215,7 +215,7 @@ class Step(Value):
         items: list[StepItem] = []
         index = -1
         for item in self.items:
-            if isinstance(item, ToolCall):
+            if item.type == "tool_call":
                 index += 1
                 item = calls.get(index, item)
             items.append(item)
@@ -250,7 +250,7 @@ class Message(Value):
     @property
     def text(self) -> str:
         """The text parts, joined."""
-        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+        return "".join([part.text for part in self.content if part.type == "text"])
 
     @property
     def size(self) -> int:
@@ -308,40 +308,42 @@ class Turn(Value):
         return tuple(call.result for call in self.tool_calls() if call.result is not None)
 
 
-_message = trusting(Message)
+trusted_message = trusting(Message)
+"""Make a message of its four fields, which are valid already."""
 
 
-def said(
-    role: Role,
-    content: tuple[Part, ...],
-    tool_calls: tuple[ToolCall, ...] = (),
-    tool_call_id: str | None = None,
-) -> Message:
-    """Return a message of what is valid already."""
-    return _message(
-        {"role": role, "content": content, "tool_calls": tool_calls, "tool_call_id": tool_call_id}
-    )
-
-
-def answers(rounds: Iterable[Iterable[StepItem]], *, interrupted: bool) -> Iterator[Message]:
+def answers(rounds: Iterable[Iterable[StepItem]], *, interrupted: bool) -> list[Message]:
     """
-    Yield the items of steps as an assistant message and one tool message a result.
+    Return the items of steps as an assistant message and one tool message a result.
 
     A call without a result is left out of a completed turn; in an interrupted
     one it is told as such, since it may have run.
     """
+    messages: list[Message] = []
     for items in rounds:
         content: list[Part] = []
         calls: list[ToolCall] = []
         for item in items:
-            if isinstance(item, ToolCall):
+            if item.type == "text" or item.type == "refusal":
+                content.append(item)
+            elif item.type == "tool_call":
                 if item.result is not None:
                     calls.append(item)
                 elif interrupted:
                     calls.append(item.model_copy(update={"result": item.unanswered}))
-            elif isinstance(item, (TextPart, RefusalPart)):
-                content.append(item)
         if content or calls:
-            yield said("assistant", tuple(content), tuple(calls))
-        for call in calls:
-            yield said("tool", (plain_text(call.told),), tool_call_id=call.id)
+            messages.append(
+                trusted_message(
+                    role="assistant",
+                    content=tuple(content),
+                    tool_calls=tuple(calls),
+                    tool_call_id=None,
+                )
+            )
+        messages += [
+            trusted_message(
+                role="tool", content=(plain_text(call.told),), tool_calls=(), tool_call_id=call.id
+            )
+            for call in calls
+        ]
+    return messages

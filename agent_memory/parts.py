@@ -29,7 +29,7 @@ class Value(BaseModel):
 V = TypeVar("V", bound=Value)
 
 
-def trusting(kind: type[V]) -> Callable[[dict[str, Any]], V]:
+def trusting(kind: type[V]) -> Callable[..., V]:
     """
     Return what makes values of all their fields, which are valid already: nothing is looked at.
 
@@ -37,7 +37,7 @@ def trusting(kind: type[V]) -> Callable[[dict[str, Any]], V]:
     """
     given = {*kind.model_fields}  # shared: of a frozen value nobody changes it
 
-    def make(fields: dict[str, Any]) -> V:
+    def make(**fields: Any) -> V:
         value: V = _new(kind)
         _put_fields(value, fields)
         _put_given(value, given)
@@ -70,9 +70,7 @@ _text_part = trusting(TextPart)
 
 def plain_text(text: str) -> TextPart:
     """Return a part of a ``str``, which is not looked at."""
-    return _text_part(
-        {"text": text, "type": "text", "provider_options": {}, "provider_metadata": {}}
-    )
+    return _text_part(text=text, type="text", provider_options={}, provider_metadata={})
 
 
 class RefusalPart(_Said):

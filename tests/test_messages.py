@@ -26,7 +26,7 @@ from agent_memory.messages import (
     Turn,
     TurnError,
     Usage,
-    said,
+    trusted_message,
 )
 from agent_memory.parts import plain_text
 from agent_memory.testing.contract.fidelity import odd_turns
@@ -194,32 +194,34 @@ def test_arguments_are_told_as_json_or_as_the_model_wrote_them():
     assert ToolCall(id="1", name="look", raw_arguments="").arguments_text == ""
 
 
+def trusted(role: str, **fields: Any) -> Message:
+    others = {"content": (), "tool_calls": (), "tool_call_id": None}
+    return trusted_message(role=role, **others | fields)
+
+
 @pytest.mark.parametrize(
-    ("trusted", "validated"),
+    ("made", "validated"),
     [
         (plain_text("Hello"), TextPart(text="Hello")),
-        (said("user", (text("Hello"),)), Message("user", "Hello")),
+        (trusted("user", content=(text("Hello"),)), Message("user", "Hello")),
+        (trusted("assistant", tool_calls=(call(1),)), Message("assistant", tool_calls=[call(1)])),
         (
-            said("assistant", (), (call(1),)),
-            Message("assistant", tool_calls=[call(1)]),
-        ),
-        (
-            said("tool", (text("done"),), tool_call_id="call-1"),
+            trusted("tool", content=(text("done"),), tool_call_id="call-1"),
             Message("tool", "done", tool_call_id="call-1"),
         ),
     ],
 )
-def test_a_trusted_value_is_as_a_validated_one(trusted: Any, validated: Any) -> None:
-    assert trusted == validated
-    assert vars(trusted).keys() == type(validated).model_fields.keys()
-    assert repr(trusted) == repr(validated)
-    assert trusted.model_dump_json() == validated.model_dump_json()
-    for copied in (copy.deepcopy(trusted), pickle.loads(pickle.dumps(trusted))):
+def test_a_trusted_value_is_as_a_validated_one(made: Any, validated: Any) -> None:
+    assert made == validated
+    assert vars(made).keys() == type(validated).model_fields.keys()
+    assert repr(made) == repr(validated)
+    assert made.model_dump_json() == validated.model_dump_json()
+    for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
         assert copied == validated
-    changed = {"text": "Bye"} if isinstance(trusted, TextPart) else {"role": "developer"}
-    assert trusted.model_copy(update=changed) == validated.model_copy(update=changed)
+    changed = {"text": "Bye"} if isinstance(made, TextPart) else {"role": "developer"}
+    assert made.model_copy(update=changed) == validated.model_copy(update=changed)
     with pytest.raises(ValidationError, match="frozen"):
-        setattr(trusted, *next(iter(changed.items())))
+        setattr(made, *next(iter(changed.items())))
 
 
 def test_a_file_is_hashed_once_and_a_copy_with_other_data_anew(monkeypatch):

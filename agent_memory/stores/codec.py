@@ -10,7 +10,7 @@ of a newer version are ignored, a newer format number is not.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -42,6 +42,7 @@ TEXT_ALONE = f"[{_SAID}]"
 _NOTHING = "[]"
 _PARTS_END, _STEPS_END = f"{_SAID}]", f"{_SAID}]}}]"
 """How parts and steps end whose last text stands in the content."""
+_NO_STEP_END = _STEPS_END.removeprefix(_SAID)
 
 
 def encode(value: Any) -> str:
@@ -107,19 +108,21 @@ def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
     return _decode_but({_NOTHING: lambda _: ()}, _steps, written)
 
 
-def decode_items(written: Sequence[Written]) -> list[list[tuple[StepItem, ...]]]:
-    """Return only the items of the steps of many turns, which is all that a model is told."""
-    end = _STEPS_END.removeprefix(_SAID)
-    beside = [text.endswith(_STEPS_END) for text, _ in written]
-    texts = [
-        text[: -len(_STEPS_END)].rstrip(",") + end if is_beside else text
-        for is_beside, (text, _) in zip(beside, written, strict=True)
-    ]
-    turns = [[step["items"] for step in steps] for steps in _decode(_rounds, texts)]
-    for rounds, is_beside, (_, content) in zip(turns, beside, written, strict=True):
-        if is_beside:
-            rounds[-1] = (*rounds[-1], plain_text(content))
-    return turns
+def decode_items(written: Sequence[Written]) -> Iterator[list[tuple[StepItem, ...]]]:
+    """Yield only the items of the steps of each turn, which is all that a model is told."""
+    decoded = _decode(_rounds, [_without_said(text) for text, _ in written])
+    for steps, (text, content) in zip(decoded, written, strict=True):
+        rounds = [step["items"] for step in steps]
+        if text.endswith(_STEPS_END):
+            rounds[-1] += (plain_text(content),)
+        yield rounds
+
+
+def _without_said(text: str) -> str:
+    """Return steps without a last text that stands in the content."""
+    if not text.endswith(_STEPS_END):
+        return text
+    return text[: -len(_STEPS_END)].rstrip(",") + _NO_STEP_END
 
 
 def _decode_but(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -16,13 +16,14 @@ from django.utils import timezone
 from agent_memory.exceptions import InvalidParticipant
 from agent_memory.messages import (
     Message,
+    Part,
     Replay,
     Step,
     Turn,
     TurnError,
     Usage,
     answers,
-    said,
+    trusted_message,
 )
 from agent_memory.participants import Participant
 from agent_memory.parts import plain_text, trusting
@@ -234,20 +235,27 @@ def window_messages(rows: Iterable[Row], conversation_id: str, using: str) -> tu
     """
     in_order = sorted(rows)
     codec.check_format(max([row[3] for row in in_order], default=codec.FORMAT))
-    answered = [row for row in in_order if row[1] == "assistant"]
-    rounds = iter(codec.decode_items([(row[6], row[4]) for row in answered]))
-    more = [row for row in in_order if row[1] != "assistant" and row[5] != codec.TEXT_ALONE]
-    decoded = codec.decode_parts((row[5], row[4]) for row in more) if more else []
-    parts = iter(with_bytes(using, conversation_id, decoded))
+    rounds = codec.decode_items([(row[6], row[4]) for row in in_order if row[1] == "assistant"])
+    parts = _more_than_text(in_order, conversation_id, using)
     messages: list[Message] = []
     for _, role, status, _, content, written, _ in in_order:
         if role == "assistant":
             messages += answers(next(rounds), interrupted=status == "failed")
-        elif written == codec.TEXT_ALONE:
-            messages.append(said(role, (plain_text(content),)))
-        else:
-            messages.append(said(role, next(parts)))
+            continue
+        said = (plain_text(content),) if written == codec.TEXT_ALONE else next(parts)
+        messages.append(trusted_message(role=role, content=said, tool_calls=(), tool_call_id=None))
     return tuple(messages)
+
+
+def _more_than_text(
+    rows: Sequence[Row], conversation_id: str, using: str
+) -> Iterator[tuple[Part, ...]]:
+    """Yield the parts of those ``WINDOW`` rows whose message is not just its readable content."""
+    written = [
+        (row[5], row[4]) for row in rows if row[5] != codec.TEXT_ALONE and row[1] != "assistant"
+    ]
+    if written:
+        yield from with_bytes(using, conversation_id, codec.decode_parts(written))
 
 
 def turn(said: Row, answered: Row, conversation_id: str, using: str) -> Turn:
@@ -285,7 +293,7 @@ def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
             status=row[8],
             agent=row[10],
             participant=participants[row[11:13]],
-            usage=_usage(dict(zip(TOTALS, row[13:], strict=True))),
+            usage=_usage(**dict(zip(TOTALS, row[13:], strict=True))),
         )
         for row, parts, steps in zip(rows, all_parts, all_steps, strict=True)
     ]
@@ -316,5 +324,5 @@ def stored_conversation(row: Row, using: str) -> StoredConversation:
         opened_at=aware(row[6]),
         last_activity=aware(row[7]),
         turns=row[8],
-        usage=_usage(dict(zip(TOTALS, row[9:], strict=True))),
+        usage=_usage(**dict(zip(TOTALS, row[9:], strict=True))),
     )

@@ -28,8 +28,6 @@ class Param(Expression):
     def __init__(self, name: str, field: models.Field[Any, Any]) -> None:
         super().__init__(output_field=field)
         self.name = name
-        stored: Any = getattr(field, "target_field", field)
-        self.is_text = isinstance(stored, models.CharField | models.TextField)
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         return "%s", [self]
@@ -64,42 +62,49 @@ class Constant(Expression):
 
 
 class Compiled:
-    """The text of a statement for one database, its parameters in order, the columns it gives."""
+    """
+    The text of a statement for one database, its parameters, the columns it gives.
+
+    On SQLite parameters are named: for those that are not, Django looks through
+    the text each time.
+    """
 
     def __init__(
         self, using: str, text: str, params: Sequence[Any], columns: Sequence[Any] = ()
     ) -> None:
-        self.text = text
-        self.params = tuple(params)
-        given = [(place, each) for place, each in enumerate(params) if isinstance(each, Param)]
-        self.texts = [
-            (place, each.name, each.output_field) for place, each in given if each.is_text
-        ]
-        self.others = [
-            (place, each.name, each.output_field) for place, each in given if not each.is_text
-        ]
+        connection = connections[using]
+        self.constants: dict[str, Any] = {}
+        self.fields: dict[str, tuple[models.Field[Any, Any], type | None]] = {}
+        self.order = [self._name(param, place, connection) for place, param in enumerate(params)]
+        self.text, self.is_named = text, connection.vendor == "sqlite"
+        if self.is_named:
+            names = tuple(f"%({name})s" for name in self.order)
+            self.text = text.replace("%%", "%%%%") % names
         self.columns = list(columns)
         found = sql.Query(None).get_compiler(using).get_converters(self.columns)
         self.converters = [(place, *each) for place, each in found.items()]
 
-    def bind(self, values: Mapping[str, Any], connection: Any) -> list[Any]:
+    def _name(self, param: Any, place: int, connection: Any) -> str:
+        if isinstance(param, Param):
+            self.fields[param.name] = param.output_field, _verbatim(param.output_field, connection)
+            return param.name
+        name = f"constant_{place}"
+        self.constants[name] = param
+        return name
+
+    def bind(self, values: Mapping[str, Any], connection: Any) -> dict[str, Any] | list[Any]:
         """Return the parameters; what is given for several of a type is adapted once."""
-        bound = list(self.params)
-        for place, name, field in self.texts:
-            value = values[name]
-            if value is not None and type(value) is not str:
-                value = field.get_db_prep_value(value, connection, prepared=False)
-            bound[place] = value
+        bound = self.constants.copy()
         adapted: dict[tuple[int, type], Any] = {}
-        for place, name, field in self.others:
+        for name, (field, verbatim) in self.fields.items():
             value = values[name]
-            if value is not None:
+            if value is not None and type(value) is not verbatim:
                 known = id(value), type(field)
                 if known not in adapted:
                     adapted[known] = field.get_db_prep_value(value, connection, prepared=False)
                 value = adapted[known]
-            bound[place] = value
-        return bound
+            bound[name] = value
+        return bound if self.is_named else [bound[name] for name in self.order]
 
     def convert(self, rows: Sequence[Row], connection: Any) -> list[Row]:
         """Return rows as the fields' converters give them."""
@@ -112,6 +117,16 @@ class Compiled:
                     row[place] = convert(row[place], expression, connection)
             converted.append(tuple(row))
         return converted
+
+
+def _verbatim(field: models.Field[Any, Any], connection: Any) -> type | None:
+    """Return the type whose values a field hands to the driver as they are."""
+    stored: Any = getattr(field, "target_field", field)
+    probe: Any = "" if isinstance(stored, models.CharField | models.TextField) else 0
+    if probe == 0 and not isinstance(stored, models.IntegerField):
+        return None
+    adapted = field.get_db_prep_value(probe, connection, prepared=False)
+    return type(probe) if type(adapted) is type(probe) else None
 
 
 class Statement(Generic[T]):
@@ -213,7 +228,7 @@ class Insert(Statement[Rows]):
         fields = [field for field in model._meta.concrete_fields if field is not _automatic(model)]
         rows = []
         for index, expressions in enumerate(known):
-            params = {f.attname: Param(f"{index}.{f.attname}", f) for f in fields}
+            params = {f.attname: Param(f"{f.attname}_{index}", f) for f in fields}
             rows.append(SimpleNamespace(**{**params, **expressions}))
         query = sql.InsertQuery(model)
         query.insert_values(fields, cast("Any", rows), raw=True)
@@ -232,7 +247,7 @@ class Insert(Statement[Rows]):
         connection = connections[using]
         compiled = self.compiled(using)
         for index, row in enumerate(rows):
-            values |= {f"{index}.{name}": value for name, value in row.items()}
+            values |= {f"{name}_{index}": value for name, value in row.items()}
         with self.cursor(connection) as cursor:
             cursor.execute(compiled.text, compiled.bind(values, connection))
             if not self.gives_keys:
