@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.context import ForkServerContext
-from typing import Any
+from typing import Any, TypeVar
 
 from benchmarks import project
 from benchmarks.contestants import ALL
@@ -18,6 +19,8 @@ from benchmarks.timing import QUICK, THOROUGH, Effort, Entry, race
 from benchmarks.turns import MESSAGES, Turn, tags
 
 logger = logging.getLogger("benchmarks")
+
+C = TypeVar("C", bound=Hashable)
 
 
 @dataclass
@@ -87,13 +90,29 @@ class Bench:
         prepare: Callable[[Contestant], Any] = lambda _: None,
     ) -> Column:
         """Time the same thing for each contestant."""
+        (column,) = self.compare(
+            contestants,
+            [None],
+            lambda each, _, argument: run(each, argument),
+            lambda each, _: prepare(each),
+        ).values()
+        return column
+
+    def compare(
+        self,
+        contestants: list[Contestant],
+        cases: Collection[C],
+        run: Callable[[Contestant, C, Any], Any],
+        prepare: Callable[[Contestant, C], Any] = lambda *_: None,
+    ) -> dict[C, Column]:
+        """Time several cases of a thing for each contestant, all of them in the same rounds."""
         entries = {
-            each.name: Entry(
-                lambda argument, each=each: run(each, argument), lambda each=each: prepare(each)
-            )
+            (each.name, case): Entry(partial(run, each, case), partial(prepare, each, case))
             for each in contestants
+            for case in cases
         }
-        return race(entries, self.effort)
+        times = race(entries, self.effort)
+        return {case: {each.name: times[each.name, case] for each in contestants} for case in cases}
 
 
 def opened(database: Database, wanted: list[str]) -> tuple[list[Contestant], dict[str, str]]:

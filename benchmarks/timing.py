@@ -6,10 +6,11 @@ import gc
 import random
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 Prepare = Callable[[], Any]
 Run = Callable[[Any], Any]
 
@@ -34,14 +35,14 @@ THOROUGH = Effort(rounds=300, seconds=3)
 QUICK = Effort(rounds=4, seconds=0.2, warmup=1)
 
 
-def race(entries: Mapping[str, Entry], effort: Effort) -> dict[str, float]:
+def race(entries: Mapping[K, Entry], effort: Effort) -> dict[K, float]:
     """
     Return the median seconds of each entry.
 
     One that has used its time sits out the further rounds, but has run at least
     once; its first, slow run counts then.
     """
-    taken: dict[str, list[float]] = {name: [] for name in entries}
+    taken: dict[K, list[float]] = {name: [] for name in entries}
     order = list(entries)
     gc.collect()
     gc.freeze()  # what the others hold is not looked through on anybody's clock

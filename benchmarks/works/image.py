@@ -35,7 +35,9 @@ def run(bench: Bench) -> Outcome:
             each.append("pictured", each.shape(bench.new_turn()))
             each.append("plain", each.shape(bench.new_turn()))
     bench.database.settle()
-    later, without = _windows(bench, contestants)
+    later, without = bench.compare(
+        contestants, ("pictured", "plain"), lambda each, name, _: each.window(name)
+    ).values()
     table.columns["window ten turns later"], table.columns["window without one"] = later, without
     goals = [
         *Goal.ahead("Turn with an image", table.columns["turn with it"], bench.peers),
@@ -45,21 +47,3 @@ def run(bench: Bench) -> Outcome:
         ),
     ]
     return Outcome([table], goals)
-
-
-def _windows(bench: Bench, contestants: list[Contestant]) -> tuple[dict[str, float], ...]:
-    """Time both windows of each contestant in the same rounds."""
-    from benchmarks.timing import Entry, race
-
-    names = ("pictured", "plain")
-    times = race(
-        {
-            f"{name} {each.name}": Entry(lambda _, name=name, each=each: each.window(name))
-            for name in names
-            for each in contestants
-        },
-        bench.effort,
-    )
-    return tuple(
-        {each.name: times[f"{name} {each.name}"] for each in contestants} for name in names
-    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarks.bench import Bench
-from benchmarks.results import OURS, Goal, Outcome, Table
+from benchmarks.contestants.base import Contestant
+from benchmarks.results import FLOOR, OURS, Goal, Outcome, Table
 
 SIZE, DEEP = 25, 400
 
@@ -19,15 +22,30 @@ def run(bench: Bench) -> Outcome:
         "s",
         note="An answer with its calls is one entry of ours, so 13 entries are what 25 messages are.",
     )
+    cursors = {
+        (each.name, number): each.cursor("pages", number, SIZE)
+        for each in contestants
+        for number in (1, deep)
+    }
+
+    def read(each: Contestant, number: int, _: Any) -> None:
+        each.page("pages", cursors[each.name, number], SIZE)
+
     for number in (1, deep):
-        cursors = {each.name: each.cursor("pages", number, SIZE) for each in contestants}
-        table.columns[f"page {number}"] = bench.race(
-            contestants, lambda each, _, at=cursors: each.page("pages", at[each.name], SIZE)
-        )
+        (column,) = bench.compare(contestants, [number], read).values()
+        table.columns[f"page {number}"] = column
+    alone = [each for each in contestants if each.name in (OURS, FLOOR)]
+    together = Table(
+        "The same, both in the same rounds",
+        "s",
+        {f"page {n}": column for n, column in bench.compare(alone, (1, deep), read).items()},
+        note="Without others.",
+    )
     first, last = table.columns.values()
+    ours, ours_deep = (column[OURS] for column in together.columns.values())
     goals = [
         *Goal.ahead("First page", first, bench.peers),
         *Goal.ahead(f"Page {deep}", last, bench.peers),
-        Goal.at_most(f"Page {deep}, of the first", last[OURS] / first[OURS], 1.15),
+        Goal.at_most(f"Page {deep}, of the first", ours_deep / ours, 1.15),
     ]
-    return Outcome([table], goals)
+    return Outcome([table, together], goals)
