@@ -18,7 +18,7 @@ from typing_extensions import TypedDict  # pydantic brings it, and takes no othe
 
 from agent_memory.exceptions import UnsupportedFormat
 from agent_memory.messages import Step, StepItem
-from agent_memory.parts import plain_text
+from agent_memory.parts import TextPart, plain_text, trusting
 from agent_memory.records import StoredPart
 
 FORMAT = 1
@@ -36,13 +36,14 @@ _encoder = json.JSONEncoder(separators=(",", ":"))
 _parts = TypeAdapter(list[tuple[StoredPart, ...]])
 _steps = TypeAdapter(list[tuple[Step, ...]])
 _rounds = TypeAdapter(list[tuple[_Round, ...]])
+_step = trusting(Step)
 _SAID = '{"type":"text"}'
 TEXT_ALONE = f"[{_SAID}]"
 """The parts of a message that is just its readable content."""
 _NOTHING = "[]"
+_PLAIN = {_NOTHING, TEXT_ALONE}
 _PARTS_END, _STEPS_END = f"{_SAID}]", f"{_SAID}]}}]"
 """How parts and steps end whose last text stands in the content."""
-_NO_STEP_END = _STEPS_END.removeprefix(_SAID)
 
 
 def encode(value: Any) -> str:
@@ -93,8 +94,13 @@ def whole(written: Written) -> str:
 
 def decode_parts(written: Iterable[Written]) -> list[tuple[StoredPart, ...]]:
     """Return the parts of many messages, decoded and validated at once."""
-    plain: dict[str, Any] = {_NOTHING: lambda _: (), TEXT_ALONE: lambda text: (plain_text(text),)}
-    return _decode_but(plain, _parts, written)
+    kept = list(written)
+    more = [_without_said(text, _PARTS_END) for text, _ in kept if text not in _PLAIN]
+    decoded = iter(_decode(_parts, more) if more else ())
+    return [
+        (() if text in _PLAIN else next(decoded)) + _said(text, content, _PARTS_END)
+        for text, content in kept
+    ]
 
 
 def parts_value(data: Any) -> tuple[StoredPart, ...]:
@@ -105,12 +111,22 @@ def parts_value(data: Any) -> tuple[StoredPart, ...]:
 
 def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
     """Return the steps of many turns, decoded and validated at once."""
-    return _decode_but({_NOTHING: lambda _: ()}, _steps, written)
+    kept = list(written)
+    more = [_without_said(text, _STEPS_END) for text, _ in kept if text != _NOTHING]
+    decoded = iter(_decode(_steps, more) if more else ())
+    turns: list[tuple[Step, ...]] = []
+    for text, content in kept:
+        steps: tuple[Step, ...] = () if text == _NOTHING else next(decoded)
+        if said := _said(text, content, _STEPS_END):
+            last = steps[-1]
+            steps = (*steps[:-1], _step(**vars(last) | {"items": last.items + said}))
+        turns.append(steps)
+    return turns
 
 
 def decode_items(written: Sequence[Written]) -> Iterator[list[tuple[StepItem, ...]]]:
     """Yield only the items of the steps of each turn, which is all that a model is told."""
-    decoded = _decode(_rounds, [_without_said(text) for text, _ in written])
+    decoded = _decode(_rounds, [_without_said(text, _STEPS_END) for text, _ in written])
     for steps, (text, content) in zip(decoded, written, strict=True):
         rounds = [step["items"] for step in steps]
         if text.endswith(_STEPS_END):
@@ -118,21 +134,16 @@ def decode_items(written: Sequence[Written]) -> Iterator[list[tuple[StepItem, ..
         yield rounds
 
 
-def _without_said(text: str) -> str:
-    """Return steps without a last text that stands in the content."""
-    if not text.endswith(_STEPS_END):
+def _without_said(text: str, end: str) -> str:
+    """Return parts or steps without a last text that stands in the content."""
+    if not text.endswith(end):
         return text
-    return text[: -len(_STEPS_END)].rstrip(",") + _NO_STEP_END
+    return text[: -len(end)].rstrip(",") + end[len(_SAID) :]
 
 
-def _decode_but(
-    plain: dict[str, Any], adapter: TypeAdapter[Any], written: Iterable[Written]
-) -> list[Any]:
-    """Return values of texts, of which those in ``plain`` are made of the content alone."""
-    texts = list(written)
-    more = [whole(each) for each in texts if each[0] not in plain]
-    decoded = iter(_decode(adapter, more) if more else ())
-    return [plain[text](said) if text in plain else next(decoded) for text, said in texts]
+def _said(text: str, content: str, end: str) -> tuple[TextPart, ...]:
+    """Return the last text of parts or steps, where it stands in the content."""
+    return (plain_text(content),) if text.endswith(end) else ()
 
 
 def _decode(adapter: TypeAdapter[Any], texts: Iterable[str]) -> Any:

@@ -18,7 +18,7 @@ from benchmarks.results import OURS, Goal, Outcome, Table
 from benchmarks.timing import Entry, race
 from benchmarks.turns import MESSAGES, Turn, tags
 
-WORKERS, TURNS, ROUNDS = 8, 25, 3
+WORKERS, TURNS, ROUNDS = 8, 25, 5
 QUICK_WORKERS, QUICK_TURNS, QUICK_ROUNDS = 2, 3, 1
 
 

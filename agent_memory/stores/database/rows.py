@@ -28,6 +28,7 @@ from agent_memory.messages import (
 from agent_memory.participants import Participant
 from agent_memory.parts import plain_text, trusting
 from agent_memory.records import (
+    NO_USAGE,
     Heading,
     Reservation,
     StoredConversation,
@@ -293,10 +294,15 @@ def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
             status=row[8],
             agent=row[10],
             participant=participants[row[11:13]],
-            usage=_usage(**dict(zip(TOTALS, row[13:], strict=True))),
+            usage=_usage_of(row[13:]),
         )
         for row, parts, steps in zip(rows, all_parts, all_steps, strict=True)
     ]
+
+
+def _usage_of(tokens: Row) -> Usage:
+    """Return what ``TOTALS`` columns say."""
+    return _usage(**dict(zip(TOTALS, tokens, strict=True))) if any(tokens) else NO_USAGE
 
 
 CONVERSATION = (
@@ -324,5 +330,5 @@ def stored_conversation(row: Row, using: str) -> StoredConversation:
         opened_at=aware(row[6]),
         last_activity=aware(row[7]),
         turns=row[8],
-        usage=_usage(**dict(zip(TOTALS, row[9:], strict=True))),
+        usage=_usage_of(row[9:]),
     )
