@@ -6,16 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from hashlib import sha256
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 _new: Any = object.__new__
-_slots: Any = vars(BaseModel)
-_put_fields = _slots["__dict__"].__set__
-_put_given = _slots["__pydantic_fields_set__"].__set__
-_put_extra = _slots["__pydantic_extra__"].__set__
-_put_private = _slots["__pydantic_private__"].__set__
+_put_fields: Any = vars(BaseModel)["__dict__"].__set__
 
 FILE_SOURCES = ("data", "url", "file_id")
 
@@ -24,6 +20,16 @@ class Value(BaseModel):
     """A frozen value that refuses fields it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    if not TYPE_CHECKING:  # else any name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Answer for what ``trusting()`` leaves unset, of which a value of all fields has none."""
+            if name in ("__pydantic_extra__", "__pydantic_private__"):
+                return None
+            if name == "__pydantic_fields_set__":
+                return {*type(self).model_fields}
+            return super().__getattr__(name)
 
 
 V = TypeVar("V", bound=Value)
@@ -35,14 +41,10 @@ def trusting(kind: type[V]) -> Callable[..., V]:
 
     It is ``model_construct()`` without defaults, and costs less than validating.
     """
-    given = {*kind.model_fields}  # shared: of a frozen value nobody changes it
 
     def make(**fields: Any) -> V:
         value: V = _new(kind)
         _put_fields(value, fields)
-        _put_given(value, given)
-        _put_extra(value, None)
-        _put_private(value, None)
         return value
 
     return make
