@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -29,13 +30,14 @@ Written = tuple[str, str]
 
 
 class _Round(TypedDict):
-    items: tuple[StepItem, ...]
+    items: list[StepItem]
 
 
 _encoder = json.JSONEncoder(separators=(",", ":"))
 _parts = TypeAdapter(list[tuple[StoredPart, ...]])
 _steps = TypeAdapter(list[tuple[Step, ...]])
-_rounds = TypeAdapter(list[tuple[_Round, ...]])
+_rounds = TypeAdapter(list[list[_Round]])
+_items = itemgetter("items")
 _step = trusting(Step)
 _SAID = '{"type":"text"}'
 TEXT_ALONE = f"[{_SAID}]"
@@ -124,14 +126,13 @@ def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
     return turns
 
 
-def decode_items(written: Sequence[Written]) -> Iterator[list[tuple[StepItem, ...]]]:
+def decode_items(written: Sequence[Written]) -> Iterator[Iterable[list[StepItem]]]:
     """Yield only the items of the steps of each turn, which is all that a model is told."""
     decoded = _decode(_rounds, [_without_said(text, _STEPS_END) for text, _ in written])
     for steps, (text, content) in zip(decoded, written, strict=True):
-        rounds = [step["items"] for step in steps]
         if text.endswith(_STEPS_END):
-            rounds[-1] += (plain_text(content),)
-        yield rounds
+            steps[-1]["items"].append(plain_text(content))
+        yield map(_items, steps)
 
 
 def _without_said(text: str, end: str) -> str:

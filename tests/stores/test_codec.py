@@ -13,6 +13,7 @@ from agent_memory.messages import (
     RefusalPart,
     Replay,
     Step,
+    StepItem,
     TextPart,
     ToolCall,
     ToolResult,
@@ -38,10 +39,14 @@ STEP = Step(
 )
 
 
+def told(written: list[codec.Written]) -> list[list[tuple[StepItem, ...]]]:
+    return [[tuple(each) for each in rounds] for rounds in codec.decode_items(written)]
+
+
 def test_steps_come_back_equal_and_apart():
     texts = [codec.encode_steps((STEP, Step()), ""), codec.encode_steps((), "")]
     assert codec.decode_steps((text, "") for text in texts) == [(STEP, Step()), ()]
-    assert list(codec.decode_items([(text, "") for text in texts])) == [[STEP.items, ()], []]
+    assert told([(text, "") for text in texts]) == [[STEP.items, ()], []]
     assert codec.step_value(json.loads(json.dumps(codec.step_data(STEP)))) == STEP
 
 
@@ -72,7 +77,7 @@ def test_text_that_the_content_says_comes_back_from_there_and_no_other_does(item
     steps = Step(items=(TextPart(text="Said."),)), Step(items=items)
     text = codec.encode_steps(steps, "Said.")
     assert codec.decode_steps([(text, "Said.")]) == [steps]
-    assert list(codec.decode_items([(text, "Said.")])) == [[step.items for step in steps]]
+    assert told([(text, "Said.")]) == [[step.items for step in steps]]
     assert text.endswith('{"type":"text"}]}]') == (items[-1:] == (LAST,))
     if all(isinstance(item, TextPart | RefusalPart) for item in items):
         text = codec.encode_parts(items, "Said.")
