@@ -150,7 +150,7 @@ def _said(text: str, content: str, end: str) -> tuple[TextPart, ...]:
 def _decode(adapter: TypeAdapter[Any], texts: Iterable[str]) -> Any:
     text = f"[{','.join(texts)}]"
     try:
-        return adapter.validate_json(text, extra="ignore")
+        return adapter.validator.validate_json(text, extra="ignore")
     except ValidationError:
         pass  # Python's parser also takes lone surrogates, and what is nested deeply
     try:

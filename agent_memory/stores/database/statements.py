@@ -106,10 +106,10 @@ class Compiled:
             bound[name] = value
         return bound if self.is_named else [bound[name] for name in self.order]
 
-    def convert(self, rows: Sequence[Row], connection: Any) -> list[Row]:
+    def convert(self, rows: Sequence[Row], connection: Any) -> Sequence[Row]:
         """Return rows as the fields' converters give them."""
         if not self.converters:
-            return list(rows)
+            return rows
         converted = []
         for row in map(list, rows):
             for place, converters, expression in self.converters:
@@ -154,7 +154,7 @@ class Select(Statement["models.QuerySet[Any, Any]"]):
         text, params = compiler.as_sql()
         return Compiled(using, text, params, [column[0] for column in compiler.select])
 
-    def rows(self, using: str, **values: Any) -> list[Row]:
+    def rows(self, using: str, **values: Any) -> Sequence[Row]:
         connection = connections[using]
         compiled = self.compiled(using)
         with connection.cursor() as cursor:
