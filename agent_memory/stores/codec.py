@@ -10,8 +10,7 @@ of a newer version are ignored, a newer format number is not.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -29,15 +28,16 @@ Written = tuple[str, str]
 """The JSON of a row's parts or steps, and its readable content."""
 
 
-class _Round(TypedDict):
+class Round(TypedDict):
+    """A step without all that a model is not told."""
+
     items: list[StepItem]
 
 
 _encoder = json.JSONEncoder(separators=(",", ":"))
 _parts = TypeAdapter(list[tuple[StoredPart, ...]])
 _steps = TypeAdapter(list[tuple[Step, ...]])
-_rounds = TypeAdapter(list[list[_Round]])
-_items = itemgetter("items")
+_rounds = TypeAdapter(list[list[Round]])
 _step = trusting(Step)
 _SAID = '{"type":"text"}'
 TEXT_ALONE = f"[{_SAID}]"
@@ -126,13 +126,15 @@ def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
     return turns
 
 
-def decode_items(written: Sequence[Written]) -> Iterator[Iterable[list[StepItem]]]:
-    """Yield only the items of the steps of each turn, which is all that a model is told."""
-    decoded = _decode(_rounds, [_without_said(text, _STEPS_END) for text, _ in written])
-    for steps, (text, content) in zip(decoded, written, strict=True):
+def decode_rounds(written: Sequence[Written]) -> list[list[Round]]:
+    """Return of the steps of each turn only what a model is told of them, their items."""
+    turns: list[list[Round]] = _decode(
+        _rounds, [_without_said(text, _STEPS_END) for text, _ in written]
+    )
+    for rounds, (text, content) in zip(turns, written, strict=True):
         if text.endswith(_STEPS_END):
-            steps[-1]["items"].append(plain_text(content))
-        yield map(_items, steps)
+            rounds[-1]["items"].append(plain_text(content))
+    return turns
 
 
 def _without_said(text: str, end: str) -> str:

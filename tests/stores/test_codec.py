@@ -40,7 +40,7 @@ STEP = Step(
 
 
 def told(written: list[codec.Written]) -> list[list[tuple[StepItem, ...]]]:
-    return [[tuple(each) for each in rounds] for rounds in codec.decode_items(written)]
+    return [[tuple(each["items"]) for each in turn] for turn in codec.decode_rounds(written)]
 
 
 def test_steps_come_back_equal_and_apart():

@@ -13,12 +13,17 @@ from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.stores.database.statements import Param, Select
 from agent_memory.stores.database.terms import MAX_INTEGER, RESERVED, TOTALS, integer, of
 
-WINDOW = ("position", "role", "status", "format", "content", "parts", "steps")
+WINDOW = ("position", "status", "format", "content", "parts", "steps")
+LED = ("position", "role", "format", "content", "parts", "steps")
+"""
+The same of a message before all turns, where its role stands for a status. Such a message has a
+negative position; of turns, users have even ones and assistants odd ones.
+"""
 
 
 def _window() -> Any:
     rows = ConversationMessage.objects.filter(conversation=of(Conversation, "id"))
-    led = rows.filter(position__lt=0).values_list(*WINDOW)
+    led = rows.filter(position__lt=0).values_list(*LED)
     turns = rows.filter(position__gte=Param("first", integer), position__lt=Param("end", integer))
     return turns.values_list(*WINDOW).union(led, all=True)
 
@@ -32,6 +37,7 @@ def _last_turns(also: Sequence[str]) -> Any:
     first = Greatest(end - Param("rows", integer), Value(0))
     found = Conversation.objects.filter(id=of(Conversation, "id"))
     columns = (*also, *(f"win__{name}" for name in WINDOW))
+    led_columns = (*also, *(f"win__{name}" for name in LED))
     turns = Q(messages__position__gte=first, messages__position__lt=end)
     led = Q(messages__position__lt=0)
     return (
@@ -40,7 +46,7 @@ def _last_turns(also: Sequence[str]) -> Any:
         .union(
             found.annotate(win=FilteredRelation("messages", condition=led))
             .filter(win__isnull=False)
-            .values_list(*columns),
+            .values_list(*led_columns),
             all=True,
         )
     )

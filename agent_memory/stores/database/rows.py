@@ -229,21 +229,24 @@ def error_code(turn: Turn) -> str:
 
 def window_messages(rows: Iterable[Row], conversation_id: str, using: str) -> tuple[Message, ...]:
     """
-    Return model-facing messages of ``WINDOW`` rows, which come in no order, oldest first.
+    Return model-facing messages of ``WINDOW`` and ``LED`` rows, in no order, oldest first.
 
     All JSON is decoded and validated at once, and files are read at once, where
     there are any. Raises ``UnsupportedFormat``.
     """
     in_order = sorted(rows)
-    codec.check_format(max([row[3] for row in in_order], default=codec.FORMAT))
-    rounds = codec.decode_items([(row[6], row[4]) for row in in_order if row[1] == "assistant"])
+    codec.check_format(max([row[2] for row in in_order], default=codec.FORMAT))
+    answered = [(row[5], row[3]) for row in in_order if row[0] > 0 and row[0] % 2]
+    turns = iter(codec.decode_rounds(answered))
     parts = _more_than_text(in_order, conversation_id, using)
     messages: list[Message] = []
-    for _, role, status, _, content, written, _ in in_order:
-        if role == "assistant":
-            messages += answers(next(rounds), interrupted=status == "failed")
+    for position, status, _, content, written, _ in in_order:
+        if position > 0 and position % 2:
+            rounds = [each["items"] for each in next(turns)]
+            messages += answers(rounds, interrupted=status == "failed")
             continue
         said = (plain_text(content),) if written == codec.TEXT_ALONE else next(parts)
+        role = status if position < 0 else "user"
         messages.append(trusted_message(role=role, content=said, tool_calls=(), tool_call_id=None))
     return tuple(messages)
 
@@ -252,9 +255,8 @@ def _more_than_text(
     rows: Sequence[Row], conversation_id: str, using: str
 ) -> Iterator[tuple[Part, ...]]:
     """Yield the parts of those ``WINDOW`` rows whose message is not just its readable content."""
-    written = [
-        (row[5], row[4]) for row in rows if row[5] != codec.TEXT_ALONE and row[1] != "assistant"
-    ]
+    said = (row for row in rows if row[0] < 0 or row[0] % 2 == 0)
+    written = [(row[4], row[3]) for row in said if row[4] != codec.TEXT_ALONE]
     if written:
         yield from with_bytes(using, conversation_id, codec.decode_parts(written))
 
