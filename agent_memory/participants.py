@@ -10,7 +10,7 @@ from django.apps import apps
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
 
 from agent_memory.exceptions import InvalidParticipant, ParticipantDoesNotExist
-from agent_memory.storable import UNSTORABLE
+from agent_memory.storable import is_storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Participant:
                 raise InvalidParticipant(
                     f"A participant's {name} is text of 1 to 255 characters, not {value!r:.80}."
                 )
-            if UNSTORABLE.search(value):
+            if not is_storable(value):
                 raise InvalidParticipant(
                     f"A participant's {name} may hold neither NUL nor lone surrogates."
                 )

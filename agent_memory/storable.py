@@ -22,11 +22,14 @@ def check_conversation_id(conversation_id: object) -> str:
     return check_text("A conversation id", conversation_id, InvalidConversationId)
 
 
+def is_storable(text: str) -> bool:
+    """Tell whether every database holds a text: it has no NUL and no lone surrogates."""
+    return (text.isascii() and "\0" not in text) or not UNSTORABLE.search(text)
+
+
 def readable(text: str) -> str:
-    """Return a copy of text that every database holds: no NUL, no lone surrogates."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return UNSTORABLE.sub("\ufffd", text)
+    """Return a copy of text that every database holds."""
+    return text if is_storable(text) else UNSTORABLE.sub("\ufffd", text)
 
 
 def check_title(title: object) -> str:
@@ -40,6 +43,6 @@ def check_text(what: str, text: object, error: type[Exception] = ValueError) -> 
         raise error(f"{what} is text, not {type(text).__name__}.")
     if len(text) > MAX_LENGTH:
         raise error(f"{what} has at most {MAX_LENGTH} characters, not {len(text)}.")
-    if UNSTORABLE.search(text):
+    if not is_storable(text):
         raise error(f"{what} holds neither NUL nor lone surrogates.")
     return text

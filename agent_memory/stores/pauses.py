@@ -30,7 +30,7 @@ from agent_memory.exceptions import (
 from agent_memory.messages import ToolResult, Turn, TurnError, Usage
 from agent_memory.participants import Participant
 from agent_memory.records import Reservation
-from agent_memory.storable import UNSTORABLE
+from agent_memory.storable import is_storable
 
 Approvals = tuple[Approval, ...]
 
@@ -73,7 +73,7 @@ def check_note(note: object) -> str:
     """Return a note that every store can hold; raises ``ValueError`` for anything else."""
     if not isinstance(note, str):
         raise ValueError(f"A note is text, not {type(note).__name__}.")
-    if UNSTORABLE.search(note):
+    if not is_storable(note):
         raise ValueError("A note holds neither NUL nor lone surrogates.")
     return note
 

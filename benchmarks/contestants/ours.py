@@ -24,10 +24,11 @@ class OurStore(DjangoContestant):
 
     def open(self) -> None:
         super().open()
-        from agent_memory import Participant, conversation_store
+        from agent_memory import Participant
         from agent_memory.records import Heading
+        from agent_memory.stores import get_store
 
-        self.store = conversation_store
+        self.store = get_store()
         self.speaker = Participant("auth.user", str(DEFAULT_USER))
         self.heading = lambda name: Heading(name, self.speaker, LABEL)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from django.db import connections, transaction
 
@@ -51,8 +53,7 @@ def fleeting(using: str) -> Iterator[None]:
         return
     run = connection.connection.execute
     ((synchronous,),) = run("PRAGMA synchronous")
-    ((mode,),) = run("PRAGMA journal_mode")
-    if mode != "wal" or synchronous <= NORMAL:
+    if synchronous <= NORMAL or not _writes_ahead(connection):
         yield
         return
     run(f"PRAGMA synchronous = {NORMAL}")
@@ -60,6 +61,21 @@ def fleeting(using: str) -> Iterator[None]:
         yield
     finally:
         run(f"PRAGMA synchronous = {synchronous}")
+
+
+_writing_ahead: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+"""Django's connections that write ahead, with the driver's, of which that is known."""
+
+
+def _writes_ahead(connection: Any) -> bool:
+    """Tell whether a connection uses a write-ahead log; nobody can end it while one is open."""
+    opened = connection.connection
+    if _writing_ahead.get(connection) is not opened:
+        ((mode,),) = opened.execute("PRAGMA journal_mode")
+        if mode != "wal":
+            return False
+        _writing_ahead[connection] = opened
+    return True
 
 
 def connected() -> set[str]:
