@@ -116,7 +116,8 @@ class ConversationMessage(models.Model):
     """
     One message: a user's or leading one, or an assistant's with all its steps.
 
-    ``content`` is a readable copy of what ``parts`` and ``steps`` (JSON) hold.
+    ``content`` is a readable copy of what ``parts`` (JSON) and ``steps`` (a line of
+    JSON for their items, one for the rest) hold.
     ``turn_id`` on a user's row names the turn for good; on an assistant's it is
     the token of the worker that wrote it last. ``replay`` (JSON) holds opaque
     blocks of a provider while the turn is paused.

@@ -213,7 +213,9 @@ def trusted(role: str, **fields: Any) -> Message:
 )
 def test_a_trusted_value_is_as_a_validated_one(made: Any, validated: Any) -> None:
     assert made == validated
-    assert vars(made).keys() == type(validated).model_fields.keys()
+    assert vars(made).keys() == type(validated).model_fields.keys() == made.model_fields_set
+    assert made.model_extra is None
+    assert not hasattr(made, "unknown")
     assert repr(made) == repr(validated)
     assert made.model_dump_json() == validated.model_dump_json()
     for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):

@@ -80,8 +80,8 @@ def _message(row: ConversationMessage, using: str | None) -> dict[str, Any]:
         "error_code": row.error_code,
         "usage": _usage(row),
         "content": row.content,
-        "parts": _loaded(codec.whole((row.parts, row.content))),
-        "steps": _loaded(codec.whole((row.steps, row.content))),
+        "parts": _loaded(codec.whole_parts((row.parts, row.content))),
+        "steps": _loaded(codec.whole_steps((row.steps, row.content))),
         "meta": _loaded(row.meta),
         "approvals": [_approval(each, using) for each in row.approvals.all()],
     }

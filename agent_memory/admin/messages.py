@@ -127,11 +127,11 @@ class ConversationMessageAdmin(HistoryAdmin):
 
     @admin.display(description=_("parts"))
     def pretty_parts(self, message: ConversationMessage) -> SafeString:
-        return pretty_json(codec.whole((message.parts, message.content)))
+        return pretty_json(codec.whole_parts((message.parts, message.content)))
 
     @admin.display(description=_("steps"))
     def pretty_steps(self, message: ConversationMessage) -> SafeString:
-        return pretty_json(codec.whole((message.steps, message.content)))
+        return pretty_json(codec.whole_steps((message.steps, message.content)))
 
     @admin.display(description=_("meta"))
     def pretty_meta(self, message: ConversationMessage) -> SafeString:

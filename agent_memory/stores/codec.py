@@ -3,8 +3,9 @@ Values as JSON text and back.
 
 Written ASCII-escaped, so that every database holds what a ``str`` can hold;
 defaults are left out, and so is the text of a last item that says just what
-the readable content beside it says: ``{"type":"text"}``. Read leniently: fields
-of a newer version are ignored, a newer format number is not.
+the readable content beside it says: ``{"type":"text"}``. Steps are two lines:
+the items of each, which a model is told, and what else is known of each. Read
+leniently: fields of a newer version are ignored, a newer format number is not.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
-from typing_extensions import TypedDict  # pydantic brings it, and takes no other on Python 3.11
 
 from agent_memory.exceptions import UnsupportedFormat
 from agent_memory.messages import Step, StepItem
@@ -28,24 +28,18 @@ Written = tuple[str, str]
 """The JSON of a row's parts or steps, and its readable content."""
 
 
-class Round(TypedDict):
-    """A step without all that a model is not told."""
-
-    items: list[StepItem]
-
-
 _encoder = json.JSONEncoder(separators=(",", ":"))
 _parts = TypeAdapter(list[tuple[StoredPart, ...]])
-_steps = TypeAdapter(list[tuple[Step, ...]])
-_rounds = TypeAdapter(list[list[Round]])
+_rounds = TypeAdapter(list[list[list[StepItem]]])
+_steps_but_items = TypeAdapter(list[list[Step]])
 _step = trusting(Step)
 _SAID = '{"type":"text"}'
 TEXT_ALONE = f"[{_SAID}]"
 """The parts of a message that is just its readable content."""
 _NOTHING = "[]"
 _PLAIN = {_NOTHING, TEXT_ALONE}
-_PARTS_END, _STEPS_END = f"{_SAID}]", f"{_SAID}]}}]"
-"""How parts and steps end whose last text stands in the content."""
+_PARTS_END, _ROUNDS_END = f"{_SAID}]", f"{_SAID}]]"
+"""How parts and the items of steps end whose last text stands in the content."""
 
 
 def encode(value: Any) -> str:
@@ -72,10 +66,11 @@ def encode_parts(parts: Sequence[StoredPart], content: str) -> str:
 
 def encode_steps(steps: Sequence[Step], content: str) -> str:
     """Return the text of a turn's steps, without their replay blocks."""
-    data = [step_data(step) for step in steps]
-    if data:
-        _beside(content, data[-1]["items"])
-    return encode(data)
+    others = [step_data(step) for step in steps]
+    rounds = [data.pop("items") for data in others]
+    if rounds:
+        _beside(content, rounds[-1])
+    return f"{encode(rounds)}\n{encode(others)}" if any(others) else encode(rounds)
 
 
 def _beside(content: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -84,14 +79,31 @@ def _beside(content: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return items
 
 
-def whole(written: Written) -> str:
-    """Return the JSON of parts or steps with the text that stands in the content."""
+def whole_parts(written: Written) -> str:
+    """Return the JSON of parts with the text that stands in the content."""
+    return _with_said(*written, _PARTS_END)
+
+
+def whole_steps(written: Written) -> str:
+    """Return the JSON of steps with the text that stands in the content, an object each."""
     text, content = written
-    for end in (_PARTS_END, _STEPS_END):
-        if text.endswith(end):
-            rest = end.removeprefix(_SAID)
-            return f'{text.removesuffix(end)}{{"type":"text","text":{encode(content)}}}{rest}'
-    return text
+    told, _, rest = text.partition("\n")
+    try:
+        rounds = json.loads(_with_said(told, content, _ROUNDS_END))
+        others = json.loads(rest) if rest else [{}] * len(rounds)
+        steps = [{**other, "items": items} for other, items in zip(others, rounds, strict=True)]
+    except (TypeError, ValueError, RecursionError):
+        steps = None
+    if steps is None or not all(isinstance(step["items"], list) for step in steps):
+        return text  # somebody wrote it by hand
+    return encode(steps)
+
+
+def _with_said(text: str, content: str, end: str) -> str:
+    if not text.endswith(end):
+        return text
+    said = encode({"type": "text", "text": content})
+    return text[: -len(end)] + said + end[len(_SAID) :]
 
 
 def decode_parts(written: Iterable[Written]) -> list[tuple[StoredPart, ...]]:
@@ -114,26 +126,33 @@ def parts_value(data: Any) -> tuple[StoredPart, ...]:
 def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
     """Return the steps of many turns, decoded and validated at once."""
     kept = list(written)
-    more = [_without_said(text, _STEPS_END) for text, _ in kept if text != _NOTHING]
-    decoded = iter(_decode(_steps, more) if more else ())
-    turns: list[tuple[Step, ...]] = []
-    for text, content in kept:
-        steps: tuple[Step, ...] = () if text == _NOTHING else next(decoded)
-        if said := _said(text, content, _STEPS_END):
-            last = steps[-1]
-            steps = (*steps[:-1], _step(**vars(last) | {"items": last.items + said}))
-        turns.append(steps)
-    return turns
+    turns = decode_rounds(kept)
+    rests = [text.partition("\n")[2] for text, _ in kept]
+    others = iter(_decode(_steps_but_items, [rest for rest in rests if rest]))
+    return [
+        _joined(next(others) if rest else [Step()] * len(rounds), rounds)
+        for rest, rounds in zip(rests, turns, strict=True)
+    ]
 
 
-def decode_rounds(written: Sequence[Written]) -> list[list[Round]]:
-    """Return of the steps of each turn only what a model is told of them, their items."""
-    turns: list[list[Round]] = _decode(
-        _rounds, [_without_said(text, _STEPS_END) for text, _ in written]
+def _joined(steps: list[Step], rounds: list[list[StepItem]]) -> tuple[Step, ...]:
+    if len(steps) != len(rounds):
+        raise _unreadable("its steps are not as many as expected")
+    return tuple(
+        _step(**vars(step) | {"items": tuple(items)})
+        for step, items in zip(steps, rounds, strict=True)
     )
-    for rounds, (text, content) in zip(turns, written, strict=True):
-        if text.endswith(_STEPS_END):
-            rounds[-1]["items"].append(plain_text(content))
+
+
+def decode_rounds(written: Sequence[Written]) -> list[list[list[StepItem]]]:
+    """Return of the steps of each turn only their items, which are what a model is told."""
+    told = [text.partition("\n")[0] for text, _ in written]
+    turns: list[list[list[StepItem]]] = _decode(
+        _rounds, [_without_said(text, _ROUNDS_END) for text in told]
+    )
+    for rounds, text, (_, content) in zip(turns, told, written, strict=True):
+        if text.endswith(_ROUNDS_END):
+            rounds[-1].append(plain_text(content))
     return turns
 
 
@@ -158,9 +177,13 @@ def _decode(adapter: TypeAdapter[Any], texts: Iterable[str]) -> Any:
     try:
         return adapter.validate_python(json.loads(text), extra="ignore")
     except ValidationError as error:
-        raise UnsupportedFormat(
-            f"A stored message cannot be read: {error.error_count()} values are not as expected."
-        ) from error
+        raise _unreadable(f"{error.error_count()} values are not as expected") from error
+    except (ValueError, RecursionError):
+        raise _unreadable("it is no JSON") from None
+
+
+def _unreadable(reason: str) -> UnsupportedFormat:
+    return UnsupportedFormat(f"A stored message cannot be read: {reason}.")
 
 
 def step_data(step: Step) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from agent_memory.models import (
     ToolApproval,
     TurnJournal,
 )
+from agent_memory.stores import codec
 
 TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 
@@ -43,7 +44,8 @@ class StoredPair:
 
     @property
     def steps(self) -> list[dict[str, Any]]:
-        steps: list[dict[str, Any]] = json.loads(self.answered.steps)
+        written = self.answered.steps, self.answered.content
+        steps: list[dict[str, Any]] = json.loads(codec.whole_steps(written))
         return steps
 
     def calls(self) -> Iterator[dict[str, Any]]:

@@ -40,7 +40,7 @@ STEP = Step(
 
 
 def told(written: list[codec.Written]) -> list[list[tuple[StepItem, ...]]]:
-    return [[tuple(each["items"]) for each in turn] for turn in codec.decode_rounds(written)]
+    return [[tuple(items) for items in turn] for turn in codec.decode_rounds(written)]
 
 
 def test_steps_come_back_equal_and_apart():
@@ -78,11 +78,14 @@ def test_text_that_the_content_says_comes_back_from_there_and_no_other_does(item
     text = codec.encode_steps(steps, "Said.")
     assert codec.decode_steps([(text, "Said.")]) == [steps]
     assert told([(text, "Said.")]) == [[step.items for step in steps]]
-    assert text.endswith('{"type":"text"}]}]') == (items[-1:] == (LAST,))
+    assert text.endswith('{"type":"text"}]]') == (items[-1:] == (LAST,))
+    assert json.loads(codec.whole_steps((text, "Said."))) == [
+        {"items": codec.encode_items(step.items)} for step in steps
+    ]
     if all(isinstance(item, TextPart | RefusalPart) for item in items):
         text = codec.encode_parts(items, "Said.")
         assert codec.decode_parts([(text, "Said.")]) == [items]
-        assert json.loads(codec.whole((text, "Said."))) == codec.encode_items(items)
+        assert json.loads(codec.whole_parts((text, "Said."))) == codec.encode_items(items)
 
 
 def test_what_was_edited_in_the_content_is_what_was_said():
@@ -92,7 +95,7 @@ def test_what_was_edited_in_the_content_is_what_was_said():
 
 def test_texts_are_plain_ascii_without_what_is_a_default():
     text = codec.encode_steps((Step(items=(TextPart(text="ü"),)),), "")
-    assert text == r'[{"items":[{"type":"text","text":"\u00fc"}]}]'
+    assert text == r'[[{"type":"text","text":"\u00fc"}]]'
 
 
 def test_replay_blocks_stay_out():
@@ -101,14 +104,52 @@ def test_replay_blocks_stay_out():
 
 
 def test_fields_of_a_later_version_are_passed_over():
-    text = '[{"items":[{"type":"text","text":"a","new":1}],"new":{}}]'
+    text = '[[{"type":"text","text":"a","new":1}]]\n[{"new":{}}]'
     assert codec.decode_steps([(text, "")]) == [(Step(items=(TextPart(text="a"),)),)]
 
 
-def test_what_cannot_be_read_is_an_error_that_quotes_nothing():
+def test_what_a_model_is_not_told_stands_in_a_line_of_its_own():
+    told, rest = codec.encode_steps((STEP, Step()), "").split("\n")
+    assert len(json.loads(told)) == 2
+    assert json.loads(rest) == [
+        {
+            "finish_reason": "tool_calls",
+            "usage": {"input_tokens": 1, "reasoning_tokens": 2},
+            "provider": "p",
+            "model": "m",
+        },
+        {},
+    ]
+    assert codec.encode_steps((Step(), Step()), "") == "[[],[]]"
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"type":"secret of the future"}]', "secret", '["secret', "[" * 100_000, '"secret"']
+)
+def test_parts_that_cannot_be_read_are_an_error_that_quotes_nothing(text):
     with pytest.raises(UnsupportedFormat) as caught:
-        codec.decode_parts([('[{"type":"secret of the future"}]', "")])
+        codec.decode_parts([(text, "")])
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "secret",
+        '[[{"type":"secret"}]]',
+        '[{"items":[]}]',
+        "[[],[]]\n[{}]",
+        "[]\n[{}]",
+        "[[]]\nsecret",
+        '[[]]\n[{"usage":"secret"}]',
+        "[[]]\n[{}]\n[{}]",
+    ],
+)
+def test_steps_that_cannot_be_read_are_an_error_and_shown_as_they_are(text):
+    with pytest.raises(UnsupportedFormat) as caught:
+        codec.decode_steps([(text, "")])
+    assert "secret" not in str(caught.value)
+    assert "secret" not in text or "secret" in codec.whole_steps((text, ""))
 
 
 def test_a_later_format_is_refused():

@@ -346,9 +346,7 @@ def test_a_count_that_no_column_holds_loses_no_turn(store):
     assert store.paginate_conversation_messages("huge").items[0].steps == (huge,)
 
 
-@pytest.mark.parametrize(
-    "spoiled", [{"format": 99}, {"steps": '[{"items":[{"type":"from the future"}]}]'}]
-)
+@pytest.mark.parametrize("spoiled", [{"format": 99}, {"steps": '[[{"type":"from the future"}]]'}])
 def test_a_row_of_a_later_version_is_an_error_by_name(store, spoiled):
     store.append("new", a_turn())
     ConversationMessage.objects.update(**spoiled)
@@ -363,7 +361,7 @@ def test_fields_of_a_later_version_are_passed_over(store):
         parts='[{"type":"text","text":"a","later":1}]'
     )
     ConversationMessage.objects.filter(role="assistant").update(
-        steps='[{"items":[{"type":"text","text":"b","later":1}],"later":1}]'
+        steps='[[{"type":"text","text":"b","later":1}]]\n[{"later":1}]'
     )
     assert store.load("new") == (Message("user", "a"), Message("assistant", "b"))
 

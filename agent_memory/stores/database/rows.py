@@ -242,8 +242,7 @@ def window_messages(rows: Iterable[Row], conversation_id: str, using: str) -> tu
     messages: list[Message] = []
     for position, status, _, content, written, _ in in_order:
         if position > 0 and position % 2:
-            rounds = [each["items"] for each in next(turns)]
-            messages += answers(rounds, interrupted=status == "failed")
+            messages += answers(next(turns), interrupted=status == "failed")
             continue
         said = (plain_text(content),) if written == codec.TEXT_ALONE else next(parts)
         role = status if position < 0 else "user"

@@ -122,11 +122,12 @@ class Compiled:
 def _verbatim(field: models.Field[Any, Any], connection: Any) -> type | None:
     """Return the type whose values a field hands to the driver as they are."""
     stored: Any = getattr(field, "target_field", field)
-    probe: Any = "" if isinstance(stored, models.CharField | models.TextField) else 0
-    if probe == 0 and not isinstance(stored, models.IntegerField):
+    if isinstance(stored, models.CharField | models.TextField):
+        return str
+    if not isinstance(stored, models.IntegerField):
         return None
-    adapted = field.get_db_prep_value(probe, connection, prepared=False)
-    return type(probe) if type(adapted) is type(probe) else None
+    # Some backends hand on a type of their own; MySQL refuses 0 as a key.
+    return int if type(field.get_db_prep_value(1, connection, prepared=False)) is int else None
 
 
 class Statement(Generic[T]):
