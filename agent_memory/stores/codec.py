@@ -109,12 +109,23 @@ def _with_said(text: str, content: str, end: str) -> str:
 def decode_parts(written: Iterable[Written]) -> list[tuple[StoredPart, ...]]:
     """Return the parts of many messages, decoded and validated at once."""
     kept = list(written)
-    more = [_without_said(text, _PARTS_END) for text, _ in kept if text not in _PLAIN]
+    more = [_without_said(text) for text, _ in kept if text not in _PLAIN]
     decoded = iter(_decode(_parts, more) if more else ())
     return [
-        (() if text in _PLAIN else next(decoded)) + _said(text, content, _PARTS_END)
-        for text, content in kept
+        (() if text in _PLAIN else next(decoded)) + _said(text, content) for text, content in kept
     ]
+
+
+def _without_said(text: str) -> str:
+    """Return parts without a last text that stands in the content."""
+    if not text.endswith(_PARTS_END):
+        return text
+    return text[: -len(_PARTS_END)].rstrip(",") + "]"
+
+
+def _said(text: str, content: str) -> tuple[TextPart, ...]:
+    """Return the last text of parts, where it stands in the content."""
+    return (plain_text(content),) if text.endswith(_PARTS_END) else ()
 
 
 def parts_value(data: Any) -> tuple[StoredPart, ...]:
@@ -146,30 +157,32 @@ def _joined(steps: list[Step], rounds: list[list[StepItem]]) -> tuple[Step, ...]
 
 def decode_rounds(written: Sequence[Written]) -> list[list[list[StepItem]]]:
     """Return of the steps of each turn only their items, which are what a model is told."""
-    told = [text.partition("\n")[0] for text, _ in written]
-    turns: list[list[list[StepItem]]] = _decode(
-        _rounds, [_without_said(text, _ROUNDS_END) for text in told]
-    )
-    for rounds, text, (_, content) in zip(turns, told, written, strict=True):
-        if text.endswith(_ROUNDS_END):
+    told = [_told(text) for text, _ in written]
+    turns: list[list[list[StepItem]]] = _decode(_rounds, [line for line, _ in told])
+    for rounds, (_, is_beside), (_, content) in zip(turns, told, written, strict=True):
+        if is_beside:
             rounds[-1].append(plain_text(content))
     return turns
 
 
-def _without_said(text: str, end: str) -> str:
-    """Return parts or steps without a last text that stands in the content."""
-    if not text.endswith(end):
-        return text
-    return text[: -len(end)].rstrip(",") + end[len(_SAID) :]
+def _told(text: str) -> tuple[str, bool]:
+    """Return the first line of steps, without a last text that stands in the content: is there?"""
+    end = text.find("\n")
+    if end < 0:
+        end = len(text)
+    if not text.endswith(_ROUNDS_END, 0, end):
+        return text[:end], False
+    return text[: end - len(_ROUNDS_END)].rstrip(",") + "]]", True
 
 
-def _said(text: str, content: str, end: str) -> tuple[TextPart, ...]:
-    """Return the last text of parts or steps, where it stands in the content."""
-    return (plain_text(content),) if text.endswith(end) else ()
+def _decode(adapter: TypeAdapter[Any], texts: Sequence[str]) -> list[Any]:
+    values: list[Any] = _validated(adapter, f"[{','.join(texts)}]")
+    if len(values) != len(texts):
+        raise _unreadable("it is no JSON")
+    return values
 
 
-def _decode(adapter: TypeAdapter[Any], texts: Iterable[str]) -> Any:
-    text = f"[{','.join(texts)}]"
+def _validated(adapter: TypeAdapter[Any], text: str) -> Any:
     try:
         return adapter.validator.validate_json(text, extra="ignore")
     except ValidationError:

@@ -124,7 +124,8 @@ def test_what_a_model_is_not_told_stands_in_a_line_of_its_own():
 
 
 @pytest.mark.parametrize(
-    "text", ['[{"type":"secret of the future"}]', "secret", '["secret', "[" * 100_000, '"secret"']
+    "text",
+    ['[{"type":"secret of the future"}]', "secret", '["secret', "[" * 100_000, '"secret"', "[],[]"],
 )
 def test_parts_that_cannot_be_read_are_an_error_that_quotes_nothing(text):
     with pytest.raises(UnsupportedFormat) as caught:
@@ -140,6 +141,7 @@ def test_parts_that_cannot_be_read_are_an_error_that_quotes_nothing(text):
         '[{"items":[]}]',
         "[[],[]]\n[{}]",
         "[]\n[{}]",
+        "[[]],[[]]",
         "[[]]\nsecret",
         '[[]]\n[{"usage":"secret"}]',
         "[[]]\n[{}]\n[{}]",

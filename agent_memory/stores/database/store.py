@@ -124,7 +124,7 @@ class DatabaseConversationStore(ConversationStore):
             if found:
                 reserving.fill(reservation, found[0][: len(RESERVED)], using)
             found = [row[len(RESERVED) :] for row in found]
-        window = (row for row in found if row[0] is not None)
+        window = [row for row in found if row[0] is not None]
         return rows.window_messages(window, conversation_id, using)
 
     def renew(self, reservation: Reservation, seconds: float) -> bool:
