@@ -36,8 +36,7 @@ _step = trusting(Step)
 _SAID = '{"type":"text"}'
 TEXT_ALONE = f"[{_SAID}]"
 """The parts of a message that is just its readable content."""
-_NOTHING = "[]"
-_PLAIN = {_NOTHING, TEXT_ALONE}
+_PLAIN = {"[]", TEXT_ALONE}
 _PARTS_END, _ROUNDS_END = f"{_SAID}]", f"{_SAID}]]"
 """How parts and the items of steps end whose last text stands in the content."""
 

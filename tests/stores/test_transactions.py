@@ -86,6 +86,18 @@ def test_without_a_write_ahead_log_each_commit_waits(opened, mode):
         assert level(using) == FULL
 
 
+def test_a_connection_made_anew_is_asked_anew(opened):
+    using = opened("wal")
+    with fleeting(using):
+        assert level(using) == NORMAL
+    connections[using].close()
+    connections[using].settings_dict["OPTIONS"] = {
+        "init_command": "PRAGMA journal_mode=delete; PRAGMA synchronous=FULL"
+    }
+    with fleeting(using):
+        assert level(using) == FULL
+
+
 def test_a_lower_level_of_the_project_stays(opened):
     using = opened("wal")
     connections[using].ensure_connection()
