@@ -80,7 +80,8 @@ class ToolResult(Value):
     @property
     def text(self) -> str:
         """The result as a model is told it: text as it is, the rest as JSON."""
-        return self.value if isinstance(self.value, str) else _json(self.value)
+        value = self.value
+        return value if isinstance(value, str) else _json(value)
 
 
 class ToolCall(Value):
@@ -116,10 +117,11 @@ class ToolCall(Value):
     @property
     def told(self) -> str:
         """The result as a model is told it, with what a person changed."""
-        assert self.result is not None
+        result = self.result
+        assert result is not None
         if self.edited is None:
-            return self.result.text
-        return f"A person changed the arguments to {_json(self.edited)}.\n{self.result.text}"
+            return result.text
+        return f"A person changed the arguments to {_json(self.edited)}.\n{result.text}"
 
 
 class ProviderToolCall(Value):
@@ -324,13 +326,13 @@ def answers(rounds: Iterable[Iterable[StepItem]], *, interrupted: bool) -> list[
         content: list[Part] = []
         calls: list[ToolCall] = []
         for item in items:
-            if item.type == "text" or item.type == "refusal":
-                content.append(item)
-            elif item.type == "tool_call":
+            if item.type == "tool_call":
                 if item.result is not None:
                     calls.append(item)
                 elif interrupted:
                     calls.append(item.model_copy(update={"result": item.unanswered}))
+            elif item.type == "text" or item.type == "refusal":
+                content.append(item)
         if content or calls:
             messages.append(
                 trusted_message(

@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from agent_memory.exceptions import UnsupportedFormat
-from agent_memory.messages import Step, StepItem
+from agent_memory.messages import Step, StepItem, ToolCall, ToolResult
 from agent_memory.parts import TextPart, plain_text, trusting
 from agent_memory.records import StoredPart
 
 FORMAT = 1
 
+T = TypeVar("T")
 Item = StoredPart | StepItem
 Written = tuple[str, str]
 """The JSON of a row's parts or steps, and its readable content."""
@@ -30,9 +32,9 @@ Written = tuple[str, str]
 
 _encoder = json.JSONEncoder(separators=(",", ":"))
 _parts = TypeAdapter(list[tuple[StoredPart, ...]])
-_rounds = TypeAdapter(list[list[list[StepItem]]])
+_step_item: TypeAdapter[StepItem] = TypeAdapter(StepItem)
 _steps_but_items = TypeAdapter(list[list[Step]])
-_step = trusting(Step)
+_step, _call, _result = trusting(Step), trusting(ToolCall), trusting(ToolResult)
 _SAID = '{"type":"text"}'
 TEXT_ALONE = f"[{_SAID}]"
 """The parts of a message that is just its readable content."""
@@ -157,11 +159,47 @@ def _joined(steps: list[Step], rounds: list[list[StepItem]]) -> tuple[Step, ...]
 def decode_rounds(written: Sequence[Written]) -> list[list[list[StepItem]]]:
     """Return of the steps of each turn only their items, which are what a model is told."""
     told = [_told(text) for text, _ in written]
-    turns: list[list[list[StepItem]]] = _decode(_rounds, [line for line, _ in told])
-    for rounds, (_, is_beside), (_, content) in zip(turns, told, written, strict=True):
+    turns = []
+    data = _loaded([line for line, _ in told])
+    for rounds, (_, is_beside), (_, content) in zip(data, told, written, strict=True):
+        turn = _items(rounds)
         if is_beside:
-            rounds[-1].append(plain_text(content))
+            turn[-1].append(plain_text(content))
+        turns.append(turn)
     return turns
+
+
+def _items(rounds: Any) -> list[list[StepItem]]:
+    try:
+        return [
+            [_answered_call(item) or _validated(_step_item, item) for item in items]
+            for items in rounds
+        ]
+    except TypeError:
+        raise _unreadable("its steps are no lists") from None
+
+
+def _answered_call(data: Any) -> ToolCall | None:
+    """Return a call of the shape that nearly all have, without a validator; ``None``: no such."""
+    if type(data) is not dict or len(data) != 5 or data.get("type") != "tool_call":
+        return None
+    call_id, name, arguments = data.get("id"), data.get("name"), data.get("arguments")
+    result = data.get("result")
+    if type(call_id) is not str or type(name) is not str or type(arguments) is not dict:
+        return None
+    if type(result) is not dict or len(result) != 1 or "value" not in result:
+        return None
+    return _call(
+        type="tool_call",
+        id=call_id,
+        name=name,
+        arguments=arguments,
+        raw_arguments=None,
+        approval_reason=None,
+        edited=None,
+        result=_result(value=result["value"], failed=False, denied=False),
+        provider_metadata={},
+    )
 
 
 def _told(text: str) -> tuple[str, bool]:
@@ -174,24 +212,43 @@ def _told(text: str) -> tuple[str, bool]:
     return text[: end - len(_ROUNDS_END)].rstrip(",") + "]]", True
 
 
-def _decode(adapter: TypeAdapter[Any], texts: Sequence[str]) -> list[Any]:
-    values: list[Any] = _validated(adapter, f"[{','.join(texts)}]")
+def _decode(adapter: TypeAdapter[list[T]], texts: Sequence[str]) -> list[T]:
+    """Return several JSON texts, decoded and validated at once."""
+    try:
+        values = adapter.validator.validate_json(_as_one(texts), extra="ignore")
+    except ValidationError:  # also where only Python's parser can read it
+        values = _validated(adapter, _loaded(texts))
+    return _each(values, texts)
+
+
+def _loaded(texts: Sequence[str]) -> list[Any]:
+    """Return the data of several JSON texts, decoded at once."""
+    text = _as_one(texts)
+    try:
+        return _each(from_json(text), texts)
+    except ValueError:
+        pass  # Python's parser also takes lone surrogates, and what is nested deeply
+    try:
+        return _each(json.loads(text), texts)
+    except (ValueError, RecursionError):
+        raise _unreadable("it is no JSON") from None
+
+
+def _as_one(texts: Sequence[str]) -> str:
+    return f"[{','.join(texts)}]"
+
+
+def _each(values: list[T], texts: Sequence[str]) -> list[T]:
     if len(values) != len(texts):
         raise _unreadable("it is no JSON")
     return values
 
 
-def _validated(adapter: TypeAdapter[Any], text: str) -> Any:
+def _validated(adapter: TypeAdapter[T], data: Any) -> T:
     try:
-        return adapter.validator.validate_json(text, extra="ignore")
-    except ValidationError:
-        pass  # Python's parser also takes lone surrogates, and what is nested deeply
-    try:
-        return adapter.validate_python(json.loads(text), extra="ignore")
+        return adapter.validate_python(data, extra="ignore")
     except ValidationError as error:
         raise _unreadable(f"{error.error_count()} values are not as expected") from error
-    except (ValueError, RecursionError):
-        raise _unreadable("it is no JSON") from None
 
 
 def _unreadable(reason: str) -> UnsupportedFormat:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -123,6 +124,53 @@ def test_what_a_model_is_not_told_stands_in_a_line_of_its_own():
     assert codec.encode_steps((Step(), Step()), "") == "[[],[]]"
 
 
+USUAL: dict[str, Any] = {
+    "type": "tool_call",
+    "id": "1",
+    "name": "f",
+    "arguments": {"n": [1, None]},
+    "result": {"value": {"failed": True}},
+}
+PLAIN = ToolCall(
+    id="1", name="f", arguments={"n": [1, None]}, result=ToolResult(value={"failed": True})
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {}),
+        ({"new": 1}, {}),
+        ({"result": {"value": "a", "new": 1}}, {"result": ToolResult(value="a")}),
+        ({"result": {"failed": True}}, {"result": ToolResult(failed=True)}),
+        ({"result": {}}, {"result": ToolResult()}),
+        ({"result": None}, {"result": None}),
+        ({"edited": {"n": 2}}, {"edited": {"n": 2}}),
+    ],
+)
+def test_a_call_is_read_alike_whether_its_shape_is_usual_or_not(changes, expected):
+    data = USUAL | changes
+    for order in (data, dict(reversed(data.items()))):
+        ((rounds,),) = codec.decode_rounds([(json.dumps([[order]]), "")])
+        assert rounds == [PLAIN.model_copy(update=expected)]
+        assert rounds[0].model_dump() == PLAIN.model_copy(update=expected).model_dump()
+
+
+WRONG: list[tuple[str, Any]] = [
+    *((name, wrong) for name in ("type", "id", "name") for wrong in (1, ["secret"], {}, None)),
+    *(("arguments", wrong) for wrong in (1, ["secret"], "secret", None)),
+    *(("result", wrong) for wrong in (1, ["secret"], "secret", {"failed": "secret"})),
+    ("type", "secret"),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG)
+def test_a_call_of_a_usual_shape_with_a_wrong_value_is_refused(name, wrong):
+    with pytest.raises(UnsupportedFormat) as caught:
+        codec.decode_rounds([(json.dumps([[USUAL | {name: wrong}]]), "")])
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "text",
     ['[{"type":"secret of the future"}]', "secret", '["secret', "[" * 100_000, '"secret"', "[],[]"],
@@ -139,6 +187,9 @@ def test_parts_that_cannot_be_read_are_an_error_that_quotes_nothing(text):
         "secret",
         '[[{"type":"secret"}]]',
         '[{"items":[]}]',
+        "[1]",
+        "1",
+        '["secret"]',
         "[[],[]]\n[{}]",
         "[]\n[{}]",
         "[[]],[[]]",

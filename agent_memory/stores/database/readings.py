@@ -7,25 +7,30 @@ from functools import cache
 from typing import Any
 
 from django.db.models import F, FilteredRelation, Q, Value
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models.functions import Coalesce, Greatest, NullIf
 
 from agent_memory.models import Conversation, ConversationMessage
-from agent_memory.stores.database.statements import Param, Select
+from agent_memory.stores.database.statements import Constant, Param, Select
 from agent_memory.stores.database.terms import MAX_INTEGER, RESERVED, TOTALS, integer, of
 
-WINDOW = ("position", "status", "format", "content", "parts", "steps")
-LED = ("position", "role", "format", "content", "parts", "steps")
+WINDOW = ("position", "status", "format", "content")
+LED = ("position", "role", "format", "content")
 """
 The same of a message before all turns, where its role stands for a status. Such a message has a
 negative position; of turns, users have even ones and assistants odd ones.
 """
 
 
+def _items(of_row: str = "") -> Coalesce:
+    """Return what stands beside the content: an answer's steps, the parts of any other message."""
+    return Coalesce(NullIf(F(f"{of_row}parts"), Constant("[]")), F(f"{of_row}steps"))
+
+
 def _window() -> Any:
     rows = ConversationMessage.objects.filter(conversation=of(Conversation, "id"))
-    led = rows.filter(position__lt=0).values_list(*LED)
+    led = rows.filter(position__lt=0).values_list(*LED, _items())
     turns = rows.filter(position__gte=Param("first", integer), position__lt=Param("end", integer))
-    return turns.values_list(*WINDOW).union(led, all=True)
+    return turns.values_list(*WINDOW, _items()).union(led, all=True)
 
 
 window = Select(_window)
@@ -36,27 +41,24 @@ def _last_turns(also: Sequence[str]) -> Any:
     end = Coalesce(F("paused_position"), F("next_position"))
     first = Greatest(end - Param("rows", integer), Value(0))
     found = Conversation.objects.filter(id=of(Conversation, "id"))
-    columns = (*also, *(f"win__{name}" for name in WINDOW))
-    led_columns = (*also, *(f"win__{name}" for name in LED))
+    columns = (*also, *(f"win__{name}" for name in WINDOW), _items("win__"))
+    led_columns = (*also, *(f"win__{name}" for name in LED), _items("win__"))
     turns = Q(messages__position__gte=first, messages__position__lt=end)
     led = Q(messages__position__lt=0)
-    return (
-        found.annotate(win=FilteredRelation("messages", condition=turns))
-        .values_list(*columns)
-        .union(
-            found.annotate(win=FilteredRelation("messages", condition=led))
-            .filter(win__isnull=False)
-            .values_list(*led_columns),
-            all=True,
-        )
+    led_rows = found.annotate(win=FilteredRelation("messages", condition=led))
+    turn_rows = found.annotate(win=FilteredRelation("messages", condition=turns))
+    if not also:
+        turn_rows = turn_rows.filter(win__isnull=False)
+    return turn_rows.values_list(*columns).union(
+        led_rows.filter(win__isnull=False).values_list(*led_columns), all=True
     )
 
 
 last_turns = Select(lambda: _last_turns(()))
-"""The window of a conversation that nobody holds; without turns it is one row of nulls."""
+"""The window of a conversation that nobody holds."""
 
 counters_and_last_turns = Select(lambda: _last_turns(RESERVED))
-"""The same beside ``RESERVED``."""
+"""The same beside ``RESERVED``; without turns there is a row of them and of nulls."""
 
 latest = Select(
     lambda: (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -16,7 +16,6 @@ from django.utils import timezone
 from agent_memory.exceptions import InvalidParticipant
 from agent_memory.messages import (
     Message,
-    Part,
     Replay,
     Step,
     Turn,
@@ -236,28 +235,26 @@ def window_messages(rows: Iterable[Row], conversation_id: str, using: str) -> tu
     """
     in_order = sorted(rows)
     codec.check_format(max([row[2] for row in in_order], default=codec.FORMAT))
-    answered = [(row[5], row[3]) for row in in_order if row[0] > 0 and row[0] % 2]
+    answered: list[codec.Written] = []
+    said: list[codec.Written] = []
+    for position, _, _, content, written in in_order:
+        if position % 2 and position > 0:
+            answered.append((written, content))
+        elif written != codec.TEXT_ALONE:
+            said.append((written, content))
     turns = iter(codec.decode_rounds(answered))
-    parts = _more_than_text(in_order, conversation_id, using)
+    parts = iter(with_bytes(using, conversation_id, codec.decode_parts(said)) if said else ())
     messages: list[Message] = []
-    for position, status, _, content, written, _ in in_order:
-        if position > 0 and position % 2:
+    for position, status, _, content, written in in_order:
+        if position % 2 and position > 0:
             messages += answers(next(turns), interrupted=status == "failed")
-            continue
-        said = (plain_text(content),) if written == codec.TEXT_ALONE else next(parts)
-        role = status if position < 0 else "user"
-        messages.append(trusted_message(role=role, content=said, tool_calls=(), tool_call_id=None))
+        else:
+            shown = (plain_text(content),) if written == codec.TEXT_ALONE else next(parts)
+            role = status if position < 0 else "user"
+            messages.append(
+                trusted_message(role=role, content=shown, tool_calls=(), tool_call_id=None)
+            )
     return tuple(messages)
-
-
-def _more_than_text(
-    rows: Sequence[Row], conversation_id: str, using: str
-) -> Iterator[tuple[Part, ...]]:
-    """Yield the parts of those ``WINDOW`` rows whose message is not just its readable content."""
-    said = (row for row in rows if row[0] < 0 or row[0] % 2 == 0)
-    written = [(row[4], row[3]) for row in said if row[4] != codec.TEXT_ALONE]
-    if written:
-        yield from with_bytes(using, conversation_id, codec.decode_parts(written))
 
 
 def turn(said: Row, answered: Row, conversation_id: str, using: str) -> Turn:

@@ -123,9 +123,8 @@ class DatabaseConversationStore(ConversationStore):
             found = retried(using, read)
             if found:
                 reserving.fill(reservation, found[0][: len(RESERVED)], using)
-            found = [row[len(RESERVED) :] for row in found]
-        window = [row for row in found if row[0] is not None]
-        return rows.window_messages(window, conversation_id, using)
+            found = [row[len(RESERVED) :] for row in found if row[len(RESERVED)] is not None]
+        return rows.window_messages(found, conversation_id, using)
 
     def renew(self, reservation: Reservation, seconds: float) -> bool:
         """See ConversationStore.renew(); one statement."""
