@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import random
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -125,7 +127,7 @@ def in_turn(
     database: Database, url: str, conversations: list[str], rounds: int, together: bool
 ) -> dict[str, list[tuple[float, list[Heard]]]]:
     """
-    Ask in all conversations, at once or one after the other, each way in turn.
+    Ask in all conversations, at once or one after the other, each way in each round.
 
     Returns for each way the seconds of each round, and what was heard in it.
     """
@@ -138,9 +140,13 @@ async def _in_turn(
 ) -> dict[str, list[tuple[float, list[Heard]]]]:
     askers = {name: kind(url) for name, kind in ASKERS.items()}
     heard: dict[str, list[tuple[float, list[Heard]]]] = {name: [] for name in askers}
+    order = list(askers)
     for number in range(-1, rounds):
-        for name, asker in askers.items():
+        random.shuffle(order)
+        for name in order:
+            asker = askers[name]
             asked = conversations if number >= 0 else conversations[:2]
+            gc.collect()  # what the way before left is looked through on nobody's clock
             begun = time.perf_counter()
             if together:
                 answers = await asyncio.gather(*map(asker.ask, asked))

@@ -12,7 +12,7 @@ from benchmarks.databases import Database
 from benchmarks.model_server import serving
 from benchmarks.results import OURS, Goal, Outcome, Table
 
-STREAMS, SECONDS, TOKENS, ROUNDS = 200, 1.0, 20, 3
+STREAMS, SECONDS, TOKENS, ROUNDS = 200, 1.0, 20, 5
 QUICK_STREAMS, QUICK_SECONDS = 8, 0.1
 
 

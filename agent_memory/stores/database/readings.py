@@ -41,16 +41,19 @@ def _last_turns(also: Sequence[str]) -> Any:
     end = Coalesce(F("paused_position"), F("next_position"))
     first = Greatest(end - Param("rows", integer), Value(0))
     found = Conversation.objects.filter(id=of(Conversation, "id"))
-    columns = (*also, *(f"win__{name}" for name in WINDOW), _items("win__"))
-    led_columns = (*also, *(f"win__{name}" for name in LED), _items("win__"))
-    turns = Q(messages__position__gte=first, messages__position__lt=end)
-    led = Q(messages__position__lt=0)
-    led_rows = found.annotate(win=FilteredRelation("messages", condition=led))
-    turn_rows = found.annotate(win=FilteredRelation("messages", condition=turns))
+    led = found.annotate(win=FilteredRelation("messages", condition=Q(messages__position__lt=0)))
     if not also:
-        turn_rows = turn_rows.filter(win__isnull=False)
-    return turn_rows.values_list(*columns).union(
-        led_rows.filter(win__isnull=False).values_list(*led_columns), all=True
+        led = led.filter(win__isnull=False)
+    turns = found.annotate(
+        win=FilteredRelation(
+            "messages", condition=Q(messages__position__gte=first, messages__position__lt=end)
+        )
+    ).filter(win__isnull=False)
+    return led.values_list(*also, *(f"win__{name}" for name in LED), _items("win__")).union(
+        turns.values_list(
+            *[Constant(None) for _ in also], *(f"win__{name}" for name in WINDOW), _items("win__")
+        ),
+        all=True,
     )
 
 
@@ -58,7 +61,11 @@ last_turns = Select(lambda: _last_turns(()))
 """The window of a conversation that nobody holds."""
 
 counters_and_last_turns = Select(lambda: _last_turns(RESERVED))
-"""The same beside ``RESERVED``; without turns there is a row of them and of nulls."""
+"""
+The same behind ``RESERVED``, which turns have nulls for: each row that repeats them is to be converted.
+
+A conversation without messages that lead it has one row of them, and of nulls.
+"""
 
 latest = Select(
     lambda: (
