@@ -80,8 +80,7 @@ class ToolResult(Value):
     @property
     def text(self) -> str:
         """The result as a model is told it: text as it is, the rest as JSON."""
-        value = self.value
-        return value if isinstance(value, str) else _json(value)
+        return self.value if isinstance(self.value, str) else _json(self.value)
 
 
 class ToolCall(Value):

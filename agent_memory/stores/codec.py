@@ -170,6 +170,7 @@ def decode_rounds(written: Sequence[Written]) -> list[list[list[StepItem]]]:
 
 
 def _items(rounds: Any) -> list[list[StepItem]]:
+    """Return the items of each step of a turn."""
     try:
         return [
             [_answered_call(item) or _validated(_step_item, item) for item in items]

@@ -21,16 +21,17 @@ negative position; of turns, users have even ones and assistants odd ones.
 """
 
 
-def _items(of_row: str = "") -> Coalesce:
-    """Return what stands beside the content: an answer's steps, the parts of any other message."""
-    return Coalesce(NullIf(F(f"{of_row}parts"), Constant("[]")), F(f"{of_row}steps"))
+def _columns(names: Sequence[str], of_row: str = "") -> list[Any]:
+    """Return columns, and behind them an answer's steps, or the parts of any other message."""
+    items = Coalesce(NullIf(F(f"{of_row}parts"), Constant("[]")), F(f"{of_row}steps"))
+    return [*(f"{of_row}{name}" for name in names), items]
 
 
 def _window() -> Any:
     rows = ConversationMessage.objects.filter(conversation=of(Conversation, "id"))
-    led = rows.filter(position__lt=0).values_list(*LED, _items())
+    led = rows.filter(position__lt=0)
     turns = rows.filter(position__gte=Param("first", integer), position__lt=Param("end", integer))
-    return turns.values_list(*WINDOW, _items()).union(led, all=True)
+    return turns.values_list(*_columns(WINDOW)).union(led.values_list(*_columns(LED)), all=True)
 
 
 window = Select(_window)
@@ -49,11 +50,9 @@ def _last_turns(also: Sequence[str]) -> Any:
             "messages", condition=Q(messages__position__gte=first, messages__position__lt=end)
         )
     ).filter(win__isnull=False)
-    return led.values_list(*also, *(f"win__{name}" for name in LED), _items("win__")).union(
-        turns.values_list(
-            *[Constant(None) for _ in also], *(f"win__{name}" for name in WINDOW), _items("win__")
-        ),
-        all=True,
+    nothing = [Constant(None) for _ in also]
+    return led.values_list(*also, *_columns(LED, "win__")).union(
+        turns.values_list(*nothing, *_columns(WINDOW, "win__")), all=True
     )
 
 
@@ -62,9 +61,9 @@ last_turns = Select(lambda: _last_turns(()))
 
 counters_and_last_turns = Select(lambda: _last_turns(RESERVED))
 """
-The same behind ``RESERVED``, which turns have nulls for: each row that repeats them is to be converted.
+The same behind ``RESERVED``, for which turns have nulls: to repeat them takes as long as to read them.
 
-A conversation without messages that lead it has one row of them, and of nulls.
+A conversation that no message leads has a row of them and of nulls.
 """
 
 latest = Select(

@@ -120,10 +120,10 @@ class DatabaseConversationStore(ConversationStore):
             found = retried(using, lambda: readings.window.rows(using, **given))
         else:
             read = partial(readings.counters_and_last_turns.rows, using, **last)
-            both = [(row[: len(RESERVED)], row[len(RESERVED) :]) for row in retried(using, read)]
-            for counters in [counters for counters, _ in both if counters[0] is not None][:1]:
-                reserving.fill(reservation, counters, using)
-            found = [row for _, row in both if row[0] is not None]
+            both = retried(using, read)
+            if counted := [row for row in both if row[0] is not None]:
+                reserving.fill(reservation, counted[0][: len(RESERVED)], using)
+            found = [row[len(RESERVED) :] for row in both if row[len(RESERVED)] is not None]
         return rows.window_messages(found, conversation_id, using)
 
     def renew(self, reservation: Reservation, seconds: float) -> bool:
