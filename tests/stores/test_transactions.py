@@ -1,4 +1,4 @@
-"""What a power cut may take: the reservation of a turn on SQLite, and nothing of the turn."""
+"""What a transaction costs, and what a power cut may take: of a turn on SQLite its reservation."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from django.contrib.contenttypes.models import ContentType
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
+from django.utils import timezone
 
 from agent_memory.models import Conversation, ConversationMessage
 from agent_memory.records import Heading, new_id
 from agent_memory.stores.database import appending, reserving
-from agent_memory.stores.database.transactions import fleeting
+from agent_memory.stores.database.transactions import durable, fleeting
 from tests.stores.test_database import a_turn
 
 FULL, NORMAL = 2, 1
@@ -114,3 +115,37 @@ def test_inside_a_transaction_the_level_stays(opened, of_test_case):
     block._from_testcase = of_test_case
     with block, fleeting(using):
         assert level(using) == FULL
+
+
+on_mysql = pytest.mark.skipif(connection.vendor != "mysql", reason="needs MySQL or MariaDB")
+
+
+def asked() -> int:
+    """Return how often this connection has asked its server."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW SESSION STATUS LIKE 'Questions'")
+        return int(cursor.fetchone()[1])
+
+
+@on_mysql
+def test_mariadb_is_asked_once_to_begin_a_transaction_and_once_to_end_it(transactional_db):
+    before = asked()
+    with durable("default"), connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    assert asked() - before == len(["BEGIN", "SELECT", "COMMIT", "SHOW"])
+
+
+@on_mysql
+@pytest.mark.parametrize("fails", [False, True])
+def test_afterwards_a_connection_is_as_it_was(transactional_db, fails):
+    try:
+        with durable("default"):
+            Conversation.objects.create(id="there", last_activity=timezone.now())
+            if fails:
+                raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+    assert Conversation.objects.exists() is not fails
+    assert connection.get_autocommit()
+    assert connection.connection.get_autocommit()
+    assert not hasattr(connection, "_start_transaction_under_autocommit")

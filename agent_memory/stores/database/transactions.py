@@ -29,8 +29,26 @@ def durable(using: str) -> Iterator[None]:
     """Open a transaction that ends with its block; raises ``TransactionOpen`` inside another."""
     if in_transaction(using):
         raise TransactionOpen
-    with transaction.atomic(using, durable=True):
+    with _begun_by_statement(using), transaction.atomic(using, durable=True):
         yield
+
+
+@contextmanager
+def _begun_by_statement(using: str) -> Iterator[None]:
+    """
+    Have Django begin a transaction on MySQL or MariaDB by ``BEGIN``, as it does on SQLite.
+
+    It would turn autocommit off and on again, and ask the server twice for it.
+    """
+    connection: Any = connections[using]
+    if connection.vendor != "mysql":
+        yield
+        return
+    connection._start_transaction_under_autocommit = lambda: connection.cursor().execute("BEGIN")  # noqa: SLF001
+    try:
+        yield
+    finally:
+        del connection._start_transaction_under_autocommit  # noqa: SLF001
 
 
 @contextmanager
