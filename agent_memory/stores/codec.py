@@ -18,9 +18,10 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from agent_memory.exceptions import UnsupportedFormat
-from agent_memory.messages import Step, StepItem, ToolCall, ToolResult
+from agent_memory.messages import Step, StepItem
 from agent_memory.parts import TextPart, plain_text, trusting
 from agent_memory.records import StoredPart
+from agent_memory.stores import usual
 
 FORMAT = 1
 
@@ -33,12 +34,13 @@ Written = tuple[str, str]
 _encoder = json.JSONEncoder(separators=(",", ":"))
 _parts = TypeAdapter(list[tuple[StoredPart, ...]])
 _step_item: TypeAdapter[StepItem] = TypeAdapter(StepItem)
-_steps_but_items = TypeAdapter(list[list[Step]])
-_step, _call, _result = trusting(Step), trusting(ToolCall), trusting(ToolResult)
+_step_but_items = TypeAdapter(Step)
+_step = trusting(Step)
 _SAID = '{"type":"text"}'
 TEXT_ALONE = f"[{_SAID}]"
 """The parts of a message that is just its readable content."""
-_PLAIN = {"[]", TEXT_ALONE}
+_NONE = "[]"
+_PLAIN = {_NONE, TEXT_ALONE}
 _PARTS_END, _ROUNDS_END = f"{_SAID}]", f"{_SAID}]]"
 """How parts and the items of steps end whose last text stands in the content."""
 
@@ -136,24 +138,33 @@ def parts_value(data: Any) -> tuple[StoredPart, ...]:
 
 
 def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
-    """Return the steps of many turns, decoded and validated at once."""
+    """Return the steps of many messages, decoded and validated at once."""
     kept = list(written)
-    turns = decode_rounds(kept)
-    rests = [text.partition("\n")[2] for text, _ in kept]
-    others = iter(_decode(_steps_but_items, [rest for rest in rests if rest]))
+    more = [each for each in kept if each[0] != _NONE]
+    decoded = iter(_whole_turns(more) if more else ())
+    return [() if text == _NONE else next(decoded) for text, _ in kept]
+
+
+def _whole_turns(written: Sequence[Written]) -> list[tuple[Step, ...]]:
+    rests = [text.partition("\n")[2] for text, _ in written]
+    others = iter(_loaded([rest for rest in rests if rest]))
     return [
-        _joined(next(others) if rest else [Step()] * len(rounds), rounds)
-        for rest, rounds in zip(rests, turns, strict=True)
+        _joined(next(others) if rest else [{}] * len(rounds), rounds)
+        for rest, rounds in zip(rests, decode_rounds(written), strict=True)
     ]
 
 
-def _joined(steps: list[Step], rounds: list[list[StepItem]]) -> tuple[Step, ...]:
-    if len(steps) != len(rounds):
+def _joined(others: Any, rounds: list[list[StepItem]]) -> tuple[Step, ...]:
+    if type(others) is not list or len(others) != len(rounds):
         raise _unreadable("its steps are not as many as expected")
     return tuple(
-        _step(**vars(step) | {"items": tuple(items)})
-        for step, items in zip(steps, rounds, strict=True)
+        [_whole_step(data, tuple(items)) for data, items in zip(others, rounds, strict=True)]
     )
+
+
+def _whole_step(data: Any, items: tuple[StepItem, ...]) -> Step:
+    known = usual.step(data, items)
+    return known or _step(**vars(_validated(_step_but_items, data)) | {"items": items})
 
 
 def decode_rounds(written: Sequence[Written]) -> list[list[list[StepItem]]]:
@@ -173,34 +184,11 @@ def _items(rounds: Any) -> list[list[StepItem]]:
     """Return the items of each step of a turn."""
     try:
         return [
-            [_answered_call(item) or _validated(_step_item, item) for item in items]
+            [usual.answered_call(item) or _validated(_step_item, item) for item in items]
             for items in rounds
         ]
     except TypeError:
         raise _unreadable("its steps are no lists") from None
-
-
-def _answered_call(data: Any) -> ToolCall | None:
-    """Return a call of the shape that nearly all have, without a validator; ``None``: no such."""
-    if type(data) is not dict or len(data) != 5 or data.get("type") != "tool_call":
-        return None
-    call_id, name, arguments = data.get("id"), data.get("name"), data.get("arguments")
-    result = data.get("result")
-    if type(call_id) is not str or type(name) is not str or type(arguments) is not dict:
-        return None
-    if type(result) is not dict or len(result) != 1 or "value" not in result:
-        return None
-    return _call(
-        type="tool_call",
-        id=call_id,
-        name=name,
-        arguments=arguments,
-        raw_arguments=None,
-        approval_reason=None,
-        edited=None,
-        result=_result(value=result["value"], failed=False, denied=False),
-        provider_metadata={},
-    )
 
 
 def _told(text: str) -> tuple[str, bool]:

@@ -171,6 +171,63 @@ def test_a_call_of_a_usual_shape_with_a_wrong_value_is_refused(name, wrong):
     assert "secret" not in str(caught.value)
 
 
+KNOWN: dict[str, Any] = {
+    "finish_reason": "tool_calls",
+    "usage": {"input_tokens": 1, "reasoning_tokens": 2},
+    "provider": "p",
+    "model": "m",
+}
+COUNTED = Step(
+    finish_reason="tool_calls",
+    usage=Usage(input_tokens=1, reasoning_tokens=2),
+    provider="p",
+    model="m",
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, {}),
+        ({"new": 1}, {}),
+        ({"items": []}, {}),
+        ({"replay": None}, {}),
+        ({"usage": {}}, {"usage": Usage()}),
+        ({"usage": {"output_tokens": 10**30}}, {"usage": Usage(output_tokens=10**30)}),
+        ({"usage": {"output_tokens": 3, "new": {}}}, {"usage": Usage(output_tokens=3)}),
+        ({"usage": {"output_tokens": 3.0}}, {"usage": Usage(output_tokens=3)}),
+    ],
+)
+def test_a_step_is_read_alike_whether_its_shape_is_usual_or_not(changes, expected):
+    data = KNOWN | changes
+    for order in (data, dict(reversed(data.items()))):
+        ((step,),) = codec.decode_steps([(f"[[]]\n{json.dumps([order])}", "")])
+        assert step == COUNTED.model_copy(update=expected)
+        assert step.model_dump() == COUNTED.model_copy(update=expected).model_dump()
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_step_reads_defaults_for_what_was_not_written(name):
+    data = {other: value for other, value in KNOWN.items() if other != name}
+    ((step,),) = codec.decode_steps([(f"[[]]\n{json.dumps([data])}", "")])
+    assert step == COUNTED.model_copy(update={name: getattr(Step(), name)})
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *((name, wrong) for name in KNOWN for wrong in (1, ["secret"], None, True)),
+        *((name, {"a": "secret"}) for name in KNOWN if name != "usage"),
+        ("finish_reason", "secret"),
+        *(("usage", {"input_tokens": wrong}) for wrong in ("secret", ["secret"], {}, None, 0.5)),
+    ],
+)
+def test_a_step_of_a_usual_shape_with_a_wrong_value_is_refused(name, wrong):
+    with pytest.raises(UnsupportedFormat) as caught:
+        codec.decode_steps([(f"[[]]\n{json.dumps([KNOWN | {name: wrong}])}", "")])
+    assert "secret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "text",
     ['[{"type":"secret of the future"}]', "secret", '["secret', "[" * 100_000, '"secret"', "[],[]"],
