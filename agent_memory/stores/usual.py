@@ -52,7 +52,9 @@ def step(data: Any, items: tuple[StepItem, ...]) -> Step | None:
     if finish_reason not in FINISH_REASONS or type(provider) is not str or type(model) is not str:
         return None
     counted = usage(tokens) if "usage" in data else NO_USAGE
-    return counted and _step(
+    if counted is None:
+        return None
+    return _step(
         items=items,
         finish_reason=finish_reason,
         usage=counted,
