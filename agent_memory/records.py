@@ -209,7 +209,7 @@ class StoredAttachment(Value):
 StoredPart = Annotated[Part | StoredAttachment, Field(discriminator="type")]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoredMessage:
     """
     One message as it is read back.

@@ -36,7 +36,7 @@ _parts = TypeAdapter(list[tuple[StoredPart, ...]])
 _step_item: TypeAdapter[StepItem] = TypeAdapter(StepItem)
 _step_but_items = TypeAdapter(Step)
 _step = trusting(Step)
-_SAID = '{"type":"text"}'
+_SAID, _SAID_THERE = '{"type":"text"}', {"type": "text"}
 TEXT_ALONE = f"[{_SAID}]"
 """The parts of a message that is just its readable content."""
 _NONE = "[]"
@@ -115,7 +115,10 @@ def decode_parts(written: Iterable[Written]) -> list[tuple[StoredPart, ...]]:
     more = [_without_said(text) for text, _ in kept if text not in _PLAIN]
     decoded = iter(_decode(_parts, more) if more else ())
     return [
-        (() if text in _PLAIN else next(decoded)) + _said(text, content) for text, content in kept
+        ()
+        if text == _NONE
+        else (() if text == TEXT_ALONE else next(decoded)) + _said(text, content)
+        for text, content in kept
     ]
 
 
@@ -146,11 +149,12 @@ def decode_steps(written: Iterable[Written]) -> list[tuple[Step, ...]]:
 
 
 def _whole_turns(written: Sequence[Written]) -> list[tuple[Step, ...]]:
-    rests = [text.partition("\n")[2] for text, _ in written]
-    others = iter(_loaded([rest for rest in rests if rest]))
+    lines = [text.partition("\n") for text, _ in written]
+    others = iter(_loaded([rest for _, _, rest in lines if rest]))
+    turns = _decode_rounds([told for told, _, _ in lines], written)
     return [
         _joined(next(others) if rest else [{}] * len(rounds), rounds)
-        for rest, rounds in zip(rests, decode_rounds(written), strict=True)
+        for (_, _, rest), rounds in zip(lines, turns, strict=True)
     ]
 
 
@@ -158,47 +162,43 @@ def _joined(others: Any, rounds: list[list[StepItem]]) -> tuple[Step, ...]:
     if type(others) is not list or len(others) != len(rounds):
         raise _unreadable("its steps are not as many as expected")
     return tuple(
-        [_whole_step(data, tuple(items)) for data, items in zip(others, rounds, strict=True)]
+        [
+            usual.step(data, items) or _any_step(data, items)
+            for data, items in zip(others, map(tuple, rounds), strict=True)
+        ]
     )
 
 
-def _whole_step(data: Any, items: tuple[StepItem, ...]) -> Step:
-    known = usual.step(data, items)
-    return known or _step(**vars(_validated(_step_but_items, data)) | {"items": items})
+def _any_step(data: Any, items: tuple[StepItem, ...]) -> Step:
+    return _step(**vars(_validated(_step_but_items, data)) | {"items": items})
 
 
 def decode_rounds(written: Sequence[Written]) -> list[list[list[StepItem]]]:
     """Return of the steps of each turn only their items, which are what a model is told."""
-    told = [_told(text) for text, _ in written]
-    turns = []
-    data = _loaded([line for line, _ in told])
-    for rounds, (_, is_beside), (_, content) in zip(data, told, written, strict=True):
-        turn = _items(rounds)
-        if is_beside:
-            turn[-1].append(plain_text(content))
-        turns.append(turn)
-    return turns
+    return _decode_rounds([text.partition("\n")[0] for text, _ in written], written)
 
 
-def _items(rounds: Any) -> list[list[StepItem]]:
+def _decode_rounds(told: list[str], written: Sequence[Written]) -> list[list[list[StepItem]]]:
+    return [
+        _rounds(data, content) for data, (_, content) in zip(_loaded(told), written, strict=True)
+    ]
+
+
+def _rounds(data: Any, content: str) -> list[list[StepItem]]:
     """Return the items of each step of a turn."""
     try:
-        return [
+        is_beside = data and data[-1] and data[-1][-1] == _SAID_THERE
+        if is_beside:
+            data[-1].pop()
+        rounds = [
             [usual.answered_call(item) or _validated(_step_item, item) for item in items]
-            for items in rounds
+            for items in data
         ]
-    except TypeError:
+    except (KeyError, TypeError):
         raise _unreadable("its steps are no lists") from None
-
-
-def _told(text: str) -> tuple[str, bool]:
-    """Return the first line of steps, without a last text that stands in the content: is there?"""
-    end = text.find("\n")
-    if end < 0:
-        end = len(text)
-    if not text.endswith(_ROUNDS_END, 0, end):
-        return text[:end], False
-    return text[: end - len(_ROUNDS_END)].rstrip(",") + "]]", True
+    if is_beside:
+        rounds[-1].append(plain_text(content))
+    return rounds
 
 
 def _decode(adapter: TypeAdapter[list[T]], texts: Sequence[str]) -> list[T]:

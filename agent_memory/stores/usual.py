@@ -71,4 +71,4 @@ def usage(data: Any) -> Usage | None:
     for number in data.values():
         if type(number) is not int:
             return None
-    return _usage(**{**_NO_TOKENS, **data})
+    return _usage(**(_NO_TOKENS | data))

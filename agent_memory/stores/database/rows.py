@@ -42,7 +42,7 @@ from agent_memory.stores.pauses import without_replay
 
 Row = tuple[Any, ...]
 
-_usage = trusting(Usage)
+_usage, _stored = trusting(Usage), trusting(StoredMessage)
 
 
 @cache
@@ -277,10 +277,10 @@ def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
     codec.check_format(max([row[9] for row in rows], default=codec.FORMAT))
     all_parts = codec.decode_parts((row[5], row[3]) for row in rows)
     all_steps = codec.decode_steps((row[6], row[3]) for row in rows)
-    speakers = {(type_id, key) for type_id, key in (row[11:13] for row in rows)}
+    speakers = {(row[11], row[12]) for row in rows}
     participants = {speaker: participant_value(*speaker, using) for speaker in speakers}
     return [
-        StoredMessage(
+        _stored(
             id=str(row[0]),
             position=row[1],
             role=row[2],
@@ -300,7 +300,15 @@ def stored_messages(rows: Sequence[Row], using: str) -> list[StoredMessage]:
 
 def _usage_of(tokens: Row) -> Usage:
     """Return what ``TOTALS`` columns say."""
-    return _usage(**dict(zip(TOTALS, tokens, strict=True))) if any(tokens) else NO_USAGE
+    if not any(tokens):
+        return NO_USAGE
+    input_tokens, output_tokens, cached_tokens, reasoning_tokens = tokens
+    return _usage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cached_tokens=cached_tokens,
+        reasoning_tokens=reasoning_tokens,
+    )
 
 
 CONVERSATION = (
