@@ -41,12 +41,12 @@ def trusting(kind: type[V]) -> Callable[..., V]:
     It is ``model_construct()`` without defaults, and costs less than validating. It also
     makes values of a dataclass that has no slots.
     """
-    put: Any = next(vars(each)["__dict__"] for each in kind.__mro__ if "__dict__" in vars(each))
-    put_fields = put.__set__
+    place: Any = next(vars(each)["__dict__"] for each in kind.__mro__ if "__dict__" in vars(each))
+    put = place.__set__
 
     def make(**fields: Any) -> V:
         value: V = _new(kind)
-        put_fields(value, fields)
+        put(value, fields)
         return value
 
     return make

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,7 +14,19 @@ from pydantic import ValidationError
 from agent_memory import AnonymousAgent
 from agent_memory.approvals import Edit
 from agent_memory.history import check_leading
-from agent_memory.messages import DocumentPart, ImagePart, Message, RefusalPart, TextPart
+from agent_memory.messages import (
+    DocumentPart,
+    ImagePart,
+    Message,
+    RefusalPart,
+    Step,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from agent_memory.parts import trusting
+from agent_memory.records import StoredMessage
 from agent_memory.testing import ScriptedProvider
 
 
@@ -83,3 +98,25 @@ def test_options_that_are_json_are_taken(value):
     for part in parts_with(value):
         assert check_leading([Message("developer", [part])])
     assert Edit({"odd": value}).arguments == {"odd": value}
+
+
+TEXT = TextPart(text="a")
+CALL = ToolCall(id="1", name="f", result=ToolResult(value=[1]))
+VALUES = [
+    *(TEXT, CALL, CALL.result, Usage(input_tokens=1), Message("user", "a")),
+    Step(items=(TEXT, CALL), model="m"),
+    StoredMessage("1", "user", "a", datetime(2026, 1, 1, tzinfo=UTC), 0, meta={"a": 1}),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_a_value_of_fields_that_are_valid_already_is_like_one_that_was_validated(value):
+    made = trusting(type(value))(**vars(value))
+    for each in (made, pickle.loads(pickle.dumps(made)), copy.copy(made), copy.deepcopy(made)):
+        assert each == value
+        assert value == each
+        assert repr(each) == repr(value)
+    name = next(iter(vars(value)))
+    with pytest.raises((AttributeError, ValidationError)):
+        setattr(made, name, None)
+    assert made == value
