@@ -48,6 +48,8 @@ python_maximum_signature_line_length = 96
 
 html_theme = "furo"
 html_title = project
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_copy_source = False
 html_show_sphinx = False
 
