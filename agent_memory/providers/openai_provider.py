@@ -253,6 +253,8 @@ class OpenAIProvider(Provider):
                     left_out[f"{part.type} by {given}"] += 1
                     part = in_words(part)
             content.append(part)
+        if tuple(content) == message.content:
+            return message
         return message.model_copy(update={"content": tuple(content)})
 
     def _has_blocks(self, step: Step, request: ProviderRequest) -> bool:

@@ -106,7 +106,7 @@ def test_a_longer_history_costs_the_client_little(server, build, kind):
         return count
 
     functions_called(long)  # what is done once only
-    assert functions_called(long) - functions_called(short) < 400 * 50
+    assert functions_called(long) - functions_called(short) < 90 * 100
 
 
 def _history(turns):
