@@ -38,9 +38,10 @@ class Pairing:
                 message = message.model_copy(update={"tool_calls": calls})
             yield message
             for call, result in zip(calls, results, strict=True):
-                if result is None or result.tool_call_id != call.id:
-                    content = result.content if result is not None else _told(call)
-                    result = Message("tool", content, tool_call_id=call.id)
+                if result is None:
+                    result = Message("tool", _told(call), tool_call_id=call.id)
+                elif result.tool_call_id != call.id:
+                    result = result.model_copy(update={"tool_call_id": call.id})
                 yield result
 
     def _with_own_id(self, call: ToolCall) -> ToolCall:

@@ -115,10 +115,7 @@ def decode_parts(written: Iterable[Written]) -> list[tuple[StoredPart, ...]]:
     more = [_without_said(text) for text, _ in kept if text not in _PLAIN]
     decoded = iter(_decode(_parts, more) if more else ())
     return [
-        ()
-        if text == _NONE
-        else (() if text == TEXT_ALONE else next(decoded)) + _said(text, content)
-        for text, content in kept
+        (() if text in _PLAIN else next(decoded)) + _said(text, content) for text, content in kept
     ]
 
 

