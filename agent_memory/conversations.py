@@ -16,7 +16,7 @@ from agent_memory.history import check_keep_last_turns
 from agent_memory.messages import Message
 from agent_memory.recalled import Outcome, Recalled
 from agent_memory.records import Answered, PausedTurn, Reservation, check_conversation_id
-from agent_memory.remembering import Remembering, respond
+from agent_memory.remembering import Remembering, give_back, respond
 from agent_memory.reserving import ReservesConversations
 from agent_memory.responses import Response
 from agent_memory.resuming import ResumesTurns, check_tools, decide_on
@@ -42,7 +42,6 @@ class RemembersConversations(ResumesTurns, ReservesConversations):
     ``TurnNotSaved`` after it.
     """
 
-    keep_last_turns: int | None = None
     generate_titles: bool | None = None
 
     attributes: ClassVar[tuple[str, ...]] = (
@@ -93,17 +92,17 @@ class RemembersConversations(ResumesTurns, ReservesConversations):
             return (yield from super().recall(call))
         self._check_tools(call)
         if conversation_id is not None:
-            reservation = yield from self._reserve(call, conversation_id, create=True)
+            begun = yield from self._begin(call, conversation_id, create=True)
         elif binding.kind == "one":
-            reservation = yield from self._reserve(call, binding.conversation_id)
+            begun = yield from self._begin(call, binding.conversation_id)
         elif binding.kind == "last":
-            reservation = yield from self._reserve_last(call)
+            begun = yield from self._begin_last(call)
         else:
-            reservation = yield from self._reserve_new(call)
+            begun = yield from self._begin_new(call)
         rebinds = conversation_id is None and binding.kind in ("fresh", "last")
-        if reservation.answered is not None:
-            return self._recall_answered(call, reservation.answered, rebinds=rebinds)
-        return (yield from self._remembering(call, reservation, rebinds=rebinds))
+        if begun.reservation.answered is not None:
+            return self._recall_answered(call, begun.reservation.answered, rebinds=rebinds)
+        return self._remembering(call, begun.reservation, begun.messages, rebinds=rebinds)
 
     def remember(self, recalled: Recalled, outcome: Outcome) -> Flow[Response]:
         """Append the turn with its title, and tell who listens."""
@@ -121,15 +120,11 @@ class RemembersConversations(ResumesTurns, ReservesConversations):
         self,
         call: Call,
         reservation: Reservation,
+        messages: tuple[Message, ...],
         *,
         rebinds: bool = False,
-    ) -> Flow[Remembering]:
-        store, paused = self._store(), reservation.paused
-        try:
-            messages = yield from self._load(reservation, call)
-        except BaseException:
-            yield Do(store.release, store.arelease, (reservation,))
-            raise
+    ) -> Remembering:
+        paused = reservation.paused
         message = call.message if paused is None else paused.turn.user
         assert message is not None
         generate = self.generate_titles
@@ -140,7 +135,7 @@ class RemembersConversations(ResumesTurns, ReservesConversations):
             speaker=self._binding.participant or reservation.participant,
             agent=type(self),
             label=self.get_label(),
-            store=store,
+            store=self._store(),
             reservation=reservation,
             rebinds=rebinds,
             drafts_titles=conf.setting("GENERATE_TITLES") if generate is None else generate,
@@ -162,18 +157,21 @@ class RemembersConversations(ResumesTurns, ReservesConversations):
         reservation = yield from self._reserve_paused(call)
         paused = reservation.paused
         assert paused is not None
+        messages: tuple[Message, ...] = ()
         try:
             approvals = yield from self._decide(call, resumption, reservation)
+            waiting = pending(approvals)
+            if not waiting:
+                messages = yield from self._load(call, reservation)
         except BaseException:
-            yield Do(store.release, store.arelease, (reservation,))
+            yield from give_back(store, reservation)
             raise
-        waiting = pending(approvals)
         if waiting:
-            yield Do(store.release, store.arelease, (reservation,))
+            yield from give_back(store, reservation)
             response = respond(paused.turn, paused.stored, waiting)
             return Recalled(user=paused.turn.user, response=response)
         reservation.paused = replace(paused, approvals=approvals)
-        recalled = yield from self._remembering(call, reservation)
+        recalled = self._remembering(call, reservation, messages)
         recalled.model = resumption.model or _model_of(paused, call)
         return recalled
 
@@ -200,28 +198,12 @@ class RemembersConversations(ResumesTurns, ReservesConversations):
         """See ResumesTurns.discarding()."""
         store = self._store()
         reservation = yield from self._reserve_paused(None)
-        yield Do(
-            store.settle,
-            store.asettle,
-            (reservation.conversation_id, None),
-            {"reservation": reservation},
-        )
-
-    def _load(self, reservation: Reservation, call: Call) -> Flow[tuple[Message, ...]]:
-        if reservation.new:
-            return ()
-        store, keep = self._store(), call.keep_last_turns
-        if keep is None:
-            keep = self.keep_last_turns
-        if keep is None:
-            keep = conf.setting("KEEP_LAST_TURNS")
-        messages: tuple[Message, ...] = yield Do(
-            store.load,
-            store.aload,
-            (reservation.conversation_id,),
-            {"keep_last_turns": keep, "reservation": reservation},
-        )
-        return messages
+        dropped = reservation.conversation_id, None
+        try:
+            yield Do(store.settle, store.asettle, dropped, {"reservation": reservation})
+        except BaseException:
+            yield from give_back(store, reservation)
+            raise
 
     def _check_tools(self, call: Call) -> None:
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +24,8 @@ from agent_memory.stores import ConversationStore
 from agent_memory.tools import Tool
 
 logger = logging.getLogger("agent_memory")
+
+NOT_RELEASED = "The reservation could not be released; it ends by itself."
 
 
 @dataclass(slots=True, kw_only=True)
@@ -224,7 +227,7 @@ class Remembering(Recalled):
         try:
             yield from _insist(effect)
         except Exception:
-            logger.exception("The reservation could not be released; it ends by itself.")
+            logger.exception(NOT_RELEASED)
 
     def _take_title(self) -> Flow[tuple[str, TitleSource, Usage]]:
         if self.draft is None:
@@ -250,11 +253,25 @@ def buried(agent: type[Any], reservation: Reservation) -> Flow[None]:
     """Tell who listens of the failed turn that reserving made of what a dead worker left."""
     if reservation.buried is not None:
         turn, stored = reservation.buried.turn, reservation.buried.stored
-        yield from tell(agent, Heading(stored.conversation_id), turn, stored)
+        for told in _news(agent, Heading(stored.conversation_id), turn, stored):
+            yield from _before_leaving(told)
+
+
+def give_back(store: ConversationStore, reservation: Reservation) -> Flow[None]:
+    """Release what was reserved for a turn that cannot begin."""
+    try:
+        yield from _before_leaving(Do(store.release, store.arelease, (reservation,)))
+    except Exception:
+        logger.exception(NOT_RELEASED)
 
 
 def tell(agent: type[Any], heading: Heading, turn: Turn, stored: StoredTurn) -> Flow[None]:
     """Send the signals of a turn that is stored."""
+    for told in _news(agent, heading, turn, stored):
+        yield from _insist(told)
+
+
+def _news(agent: type[Any], heading: Heading, turn: Turn, stored: StoredTurn) -> Iterator[Do]:
     news: list[tuple[Signal, dict[str, Any]]] = []
     if stored.created:
         news.append((signals.conversation_created, {"participant": heading.participant}))
@@ -266,7 +283,7 @@ def tell(agent: type[Any], heading: Heading, turn: Turn, stored: StoredTurn) -> 
     for signal, facts in news:
         if signal.has_listeners(agent):
             facts["conversation_id"] = heading.id
-            yield from _insist(Do(signal.send_robust, signal.asend_robust, (agent,), facts))
+            yield Do(signal.send_robust, signal.asend_robust, (agent,), facts)
 
 
 def _insist(effect: Do) -> Flow[Any]:
@@ -275,3 +292,12 @@ def _insist(effect: Do) -> Flow[Any]:
         return (yield effect)
     except TurnAbandoned:
         return (yield effect)
+
+
+def _before_leaving(effect: Do) -> Flow[None]:
+    """Perform store work even when the caller has just left, and leave then."""
+    try:
+        yield effect
+    except TurnAbandoned:
+        yield effect
+        raise
