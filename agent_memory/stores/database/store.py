@@ -54,6 +54,7 @@ from agent_memory.stores.database import (
     settling,
 )
 from agent_memory.stores.database.held import HeldReservation
+from agent_memory.stores.database.hops import place
 from agent_memory.stores.database.packets import check_fits
 from agent_memory.stores.database.retrying import retried
 from agent_memory.stores.database.terms import MAX_INTEGER, RESERVED
@@ -304,4 +305,5 @@ class DatabaseConversationStore(ConversationStore):
                 for alias in connected() & {self.writing, self.reading} | connected() - before:
                     give_back(alias)
 
-        return await sync_to_async(performed)()
+        async with place(self.writing):
+            return await sync_to_async(performed)()
