@@ -159,4 +159,4 @@ def test_djangos_pool_says_how_many_and_how_long(monkeypatch: pytest.MonkeyPatch
     pool = {"min_size": 1, "max_size": PLACES, "timeout": 7}
     monkeypatch.setitem(connections.settings["default"], "OPTIONS", {"pool": pool})
     found = asyncio.run(asyncio.to_thread(lambda: asyncio.run(places())))
-    assert (found.patience, found._free._value) == (7, PLACES)
+    assert (found.patience, found.count) == (7, PLACES)

@@ -29,8 +29,9 @@ class Places:
     def __init__(self, using: str) -> None:
         pool = getattr(connections[using], "pool", None)
         self.using = using
+        self.count: int = getattr(pool, "max_size", MOST)
         self.patience: float | None = getattr(pool, "timeout", None)
-        self._free = asyncio.Semaphore(getattr(pool, "max_size", MOST))
+        self._free = asyncio.Semaphore(self.count)
 
     async def take(self) -> None:
         """Wait for a place; raises ``OperationalError`` when the pool would have done so."""
