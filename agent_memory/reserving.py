@@ -50,8 +50,8 @@ class ReservesConversations(BindsConversations):
         }
         if resume:
             wanted["resume"] = True
-        window = None if call is None or resume else self._window_of(call)
-        asked = Beginning(conversation_id, wanted, window)
+        kept = None if call is None or resume else self._kept_turns(call)
+        asked = Beginning(conversation_id, wanted, kept)
         until, seconds = time.monotonic() + (call.wait if call else 0), SHORTEST_WAIT
         while True:
             try:
@@ -124,14 +124,11 @@ class ReservesConversations(BindsConversations):
             store.load,
             store.aload,
             (reservation.conversation_id,),
-            {"keep_last_turns": self._window_of(call), "reservation": reservation},
+            {"keep_last_turns": self._kept_turns(call), "reservation": reservation},
         )
         return messages
 
-    def _window_of(self, call: Call) -> int:
+    def _kept_turns(self, call: Call) -> int:
         """Return how many turns the model is sent; 0 is all."""
-        for turns in (call.keep_last_turns, self.keep_last_turns):
-            if turns is not None:
-                return turns
-        turns_of_all: int = conf.setting("KEEP_LAST_TURNS")
-        return turns_of_all
+        kept = call.keep_last_turns if call.keep_last_turns is not None else self.keep_last_turns
+        return conf.setting("KEEP_LAST_TURNS") if kept is None else kept

@@ -294,7 +294,13 @@ class DatabaseConversationStore(ConversationStore):
         return held.end(self.writing, reservation, although_running=although_running)
 
     async def hop(self, work: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-        """Run work on the thread of the caller's ORM, then give its connections back."""
+        """
+        Run work on the thread of the caller's ORM, then give its connections back.
+
+        It waits in the event loop while as many others are there as the pool has
+        connections; raises ``OperationalError`` when it waits longer than the pool
+        would let it.
+        """
 
         def performed() -> R:
             before = connected()
