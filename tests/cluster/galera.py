@@ -60,12 +60,12 @@ class Cluster:
 
     def __init__(self, servers: Servers) -> None:
         self.servers = servers
-        ports = free_ports(4 * len(NODES))
+        *ports, proxy = free_ports(4 * len(NODES) + 1)
         self.sql, self.group, self.copy, self.catch_up = (
             dict(zip(NODES, ports[start : start + 3], strict=True)) for start in (0, 3, 6, 9)
         )
         self.nodes = {number: self.make(number) for number in NODES}
-        self.proxy = free_ports(1)[0] if program("haproxy") else None
+        self.proxy = proxy if program("haproxy") else None
 
     def make(self, number: int) -> Server:
         data = self.servers.folder / str(number)
