@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,6 +48,14 @@ class AtWork:
 @pytest.fixture
 def work() -> AtWork:
     return AtWork()
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    """Have a test's pool, or number of calls, asked for, and asked for again after it."""
+    hops.bounds.cache_clear()
+    yield
+    hops.bounds.cache_clear()
 
 
 async def in_a_request(call: Any) -> Any:
@@ -150,13 +160,22 @@ def test_each_event_loop_has_places_of_its_own_for_as_long_as_it_lives() -> None
     reason="needs PostgreSQL: TEST_DATABASE=postgresql uv run --extra postgres pytest",
 )
 def test_djangos_pool_says_how_many_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def places() -> hops.Places:
+    def asked() -> tuple[int, float | None]:
         try:
-            return hops.Places("default")
+            return hops.bounds("default")
         finally:
             connections["default"].close_pool()
 
     pool = {"min_size": 1, "max_size": PLACES, "timeout": 7}
     monkeypatch.setitem(connections.settings["default"], "OPTIONS", {"pool": pool})
-    found = asyncio.run(asyncio.to_thread(lambda: asyncio.run(places())))
-    assert (found.patience, found.count) == (7, PLACES)
+    assert asyncio.run(asyncio.to_thread(asked)) == (PLACES, 7)
+
+
+def test_an_event_loop_of_another_thread_makes_no_connection_to_ask_for_it() -> None:
+    async def call() -> list[str]:
+        assert await store.hop(str, 1) == "1"
+        return [each.alias for each in connections.all(initialized_only=True)]
+
+    assert "default" in asyncio.run(call())
+    with ThreadPoolExecutor(1) as elsewhere:
+        assert elsewhere.submit(lambda: asyncio.run(call())).result() == []

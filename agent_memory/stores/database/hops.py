@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
+from functools import cache
 from weakref import WeakKeyDictionary
 
 from django.db import OperationalError, connections
@@ -15,6 +16,17 @@ MOST = min(32, (os.cpu_count() or 1) + 4)
 """Calls at once, where no pool says how many: as many as ``asyncio.to_thread()`` runs."""
 
 _inside: ContextVar[bool] = ContextVar("agent_memory_inside_a_hop", default=False)
+
+
+@cache
+def bounds(using: str) -> tuple[int, float | None]:
+    """
+    Return how many calls a database takes at once, and for how many seconds others wait.
+
+    Asked once: each event loop would make itself a connection to ask.
+    """
+    pool = getattr(connections[using], "pool", None)
+    return getattr(pool, "max_size", MOST), getattr(pool, "timeout", None)
 
 
 class Places:
@@ -27,10 +39,8 @@ class Places:
     """
 
     def __init__(self, using: str) -> None:
-        pool = getattr(connections[using], "pool", None)
         self.using = using
-        self.count: int = getattr(pool, "max_size", MOST)
-        self.patience: float | None = getattr(pool, "timeout", None)
+        self.count, self.patience = bounds(using)
         self._free = asyncio.Semaphore(self.count)
 
     async def take(self) -> None:
